@@ -1,0 +1,49 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+func fineBuckets() []float64 { return prometheus.ExponentialBuckets(100e-6, 2.5, 13) }
+
+// waitBuckets span a millisecond to ten minutes.
+func waitBuckets() []float64 {
+	return []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
+}
+
+func (m *Metrics) counter(name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	m.registry.MustRegister(c)
+	return c
+}
+
+func (m *Metrics) gauge(name, help string) prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	m.registry.MustRegister(g)
+	return g
+}
+
+func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+	m.registry.MustRegister(h)
+	return h
+}
+
+func (m *Metrics) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	m.registry.MustRegister(v)
+	return v
+}
+
+func (m *Metrics) histogramVec(name, help string, labels ...string) *prometheus.HistogramVec {
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: waitBuckets()}, labels)
+	m.registry.MustRegister(v)
+	return v
+}
+
+// counters is a vector with one label whose values are few and ours.
+func (m *Metrics) counters(name, help, label string) *table[string, prometheus.Counter] {
+	v := m.counterVec(name, help, label)
+	return newTable(func(value string) *prometheus.Counter {
+		c := v.WithLabelValues(value)
+		return &c
+	})
+}
