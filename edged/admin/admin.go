@@ -1,0 +1,51 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"iop/fsm"
+)
+
+// Source is where the state comes from: storage.Store.
+type Source interface {
+	// View calls fn with the machine under a read lock; fn keeps nothing of it.
+	View(fn func(*fsm.Machine))
+	// Watch is a lossy copy of all effects, holding at most n, closed when ctx ends or the source does.
+	Watch(ctx context.Context, n int) <-chan fsm.Effect
+}
+
+// Standing is this replica's part in the cluster.
+type Standing struct {
+	Role   string // leader, follower, candidate, ...
+	Leader string // edge id of the leader; "" = none known
+}
+
+// Options are what the handler needs. Source and Edge are required.
+type Options struct {
+	Source Source
+	Edge   fsm.EdgeID
+	// Standing tells the replica's part at the moment; nil = a leader of its own.
+	Standing func() Standing
+	// Version is that of a linked node's noded, "" if it has no link to this edge; nil = unknown for all.
+	Version func(fsm.NodeID) string
+	// Healthy returns an error when the replica can't do its work any more; nil = it always can.
+	Healthy func() error
+	// Metrics serves GET /metrics; nil = 404.
+	Metrics http.Handler
+	// Token is demanded as a bearer token of every call but GET /healthz; "" = none is.
+	Token string
+	// Address is where the admin listener listens (HOST:PORT). On a loopback address, calls under a foreign Host are
+	// refused, so that a web page can't reach it through a name of its own.
+	Address string
+	// Stopping, when closed, ends the streams of GET /watch; nil = only their clients do.
+	Stopping <-chan struct{}
+	// Logger gets what can't be told to a caller; nil = discarded.
+	Logger *slog.Logger
+}
+
+// New makes the handler of the admin listener.
+func New(o Options) http.Handler {
+	return http.NotFoundHandler()
+}
