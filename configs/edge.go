@@ -1,0 +1,107 @@
+package configs
+
+import "time"
+
+// Edge is the edge file: the replica's own part, then the part that the whole cluster shares.
+type Edge struct {
+	Edge    Self `json:"edge" doc:"This replica's own part. Here alone ${NAME} is replaced by the environment."`
+	Cluster      // inline: its keys stand at the top level of the file
+}
+
+// Self is what concerns one replica only. A change of any of it needs a restart.
+type Self struct {
+	ID               string       `json:"id" required:"true" doc:"Name of this replica, unique in the cluster."`
+	DataDir          string       `json:"data_dir" required:"true" doc:"Directory of the log and the snapshots; one process at a time."`
+	Listen           Listen       `json:"listen" doc:"Addresses to listen on, as host:port. Port 0 takes a free one. Empty: not served, where that is possible."`
+	Advertise        Advertise    `json:"advertise" doc:"Addresses that others are told, where they differ from those listened on."`
+	TLS              TLS          `json:"tls" doc:"Files in PEM form, for the node, cluster and (if not on loopback) admin listeners. Empty: plain text."`
+	Cluster          ClusterSelf  `json:"cluster" doc:"The replicas of this cluster."`
+	Bootstrap        Bootstrap    `json:"bootstrap" doc:"Installers served to new machines."`
+	ControlPlane     ControlPlane `json:"control_plane" doc:"An outer control plane that this replica reports to."`
+	Admin            Admin        `json:"admin" doc:"Access to the admin listener."`
+	Link             Link         `json:"link" doc:"Heartbeats between this replica and its nodes."`
+	MaxBodyBytes     int64        `json:"max_body_bytes" min:"1024" max:"1073741824" doc:"Largest body of a client's request, in bytes; a larger one is answered 413."`
+	QueueKeepaliveMS Millis       `json:"queue_keepalive_ms" min:"0" max:"600000" doc:"A streaming request that waits longer than this gets its headers and comment lines as a sign of life. 0: never."`
+	StopTimeoutMS    Millis       `json:"stop_timeout_ms" min:"0" max:"3600000" doc:"How long running requests may go on after a graceful stop began."`
+}
+
+// Listen names the listeners of an edge.
+type Listen struct {
+	OpenAI  string `json:"openai" required:"true" doc:"For clients: the OpenAI-compatible API."`
+	Node    string `json:"node" required:"true" doc:"For nodes, which dial it."`
+	Admin   string `json:"admin" required:"true" doc:"For operators: status, refresh, metrics. Beyond loopback it needs edge.admin.token and edge.tls."`
+	Cluster string `json:"cluster" doc:"For the other replicas; used only if edge.cluster.peers names some."`
+	A2A     string `json:"a2a" doc:"For agents that speak A2A. Empty: not served."`
+}
+
+// Advertise names the addresses that others are told.
+type Advertise struct {
+	Node    string `json:"node" doc:"Address that nodes dial. Empty: as listened on."`
+	Cluster string `json:"cluster" doc:"Address that the other replicas dial. Empty: as listened on."`
+}
+
+// TLS names PEM files; they are read again at each handshake.
+type TLS struct {
+	Cert     string `json:"cert" doc:"Certificate chain file."`
+	Key      string `json:"key" doc:"Private key file."`
+	ClientCA string `json:"client_ca" doc:"Authorities whose client certificates are accepted; empty: none is asked for."`
+}
+
+// ClusterSelf is this replica's view of its cluster.
+type ClusterSelf struct {
+	Peers        []Peer `json:"peers" doc:"Every replica, this one included, the same list on all. Empty: one replica."`
+	SessionTTLMS Millis `json:"session_ttl_ms" min:"500" max:"600000" doc:"A replica that is silent for longer counts as lost."`
+	Plaintext    bool   `json:"plaintext" doc:"Allow the cluster listener without TLS beyond loopback."`
+}
+
+// Peer is a replica.
+type Peer struct {
+	ID      string `json:"id" required:"true" doc:"The replica's edge.id."`
+	Address string `json:"address" required:"true" doc:"Its cluster address, host:port."`
+}
+
+// Bootstrap serves node installers.
+type Bootstrap struct {
+	ArtifactDir string `json:"artifact_dir" doc:"Directory of node installers. Empty: none are served."`
+}
+
+// ControlPlane is an outer control plane.
+type ControlPlane struct {
+	Address string `json:"address" doc:"host:port. Empty: none."`
+	Token   Secret `json:"token" doc:"Token for it; write ${NAME} and set the variable."`
+}
+
+// Admin guards the admin listener.
+type Admin struct {
+	Token Secret `json:"token" doc:"Token that iopctl must show; write ${NAME} and set the variable. Needed if the admin listener is not on loopback."`
+}
+
+// Link times the heartbeats with nodes, both ways.
+type Link struct {
+	HeartbeatMS Millis `json:"heartbeat_ms" min:"50" max:"60000" doc:"Interval of heartbeats."`
+	Missed      int    `json:"missed" min:"1" max:"100" doc:"A link is lost after this many missed heartbeats."`
+}
+
+// Millis is a span in milliseconds.
+type Millis int64
+
+// Duration gives the span as a time.Duration.
+func (m Millis) Duration() time.Duration { return time.Duration(m) * time.Millisecond }
+
+// NewEdge gives the defaults of every key of the edge file. Keys that have none (edge.id, edge.data_dir) are empty.
+func NewEdge() *Edge {
+	return &Edge{
+		Edge: Self{
+			Listen: Listen{OpenAI: ":8080", Node: ":7443", Admin: "127.0.0.1:9080", Cluster: ":7400"},
+			Cluster: ClusterSelf{
+				Peers:        []Peer{},
+				SessionTTLMS: 3000,
+			},
+			Link:             Link{HeartbeatMS: 2000, Missed: 3},
+			MaxBodyBytes:     32 << 20,
+			QueueKeepaliveMS: 15_000,
+			StopTimeoutMS:    30_000,
+		},
+		Cluster: *NewCluster(),
+	}
+}

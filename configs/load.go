@@ -1,0 +1,90 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// FileMax is the largest file that is loaded, in bytes.
+const FileMax = 16 << 20
+
+// Env looks a variable up, as os.LookupEnv does.
+type Env = func(name string) (string, bool)
+
+// LoadEdge reads and checks an edge file. env gives the variables for ${NAME}. The error of a faulty file is a *Problems
+// that names every fault at once.
+func LoadEdge(path string, env Env) (*Edge, []Warning, error) {
+	data, err := readFile(path, "edge")
+	if err != nil {
+		return nil, nil, err
+	}
+	return ParseEdge(data, path, env)
+}
+
+// ParseEdge is LoadEdge for a file's bytes; name stands for the file in messages.
+func ParseEdge(data []byte, name string, env Env) (*Edge, []Warning, error) {
+	e, r := NewEdge(), newReport()
+	if root := parseDocument(data, r); root != nil {
+		promoteLegacy(root, r)
+		(&decoder{report: r, env: env, expandUnder: "edge"}).decode(root, e)
+		e.normalise()
+		e.check(r)
+	}
+	warnings, err := r.result(name)
+	if err != nil {
+		return nil, warnings, err
+	}
+	return e, warnings, nil
+}
+
+// LoadNode reads and checks a node file, as LoadEdge does an edge file.
+func LoadNode(path string, env Env) (*Node, []Warning, error) {
+	data, err := readFile(path, "node")
+	if err != nil {
+		return nil, nil, err
+	}
+	return ParseNode(data, path, env)
+}
+
+// ParseNode is LoadNode for a file's bytes; name stands for the file in messages.
+func ParseNode(data []byte, name string, env Env) (*Node, []Warning, error) {
+	n, r := NewNode(), newReport()
+	if root := parseDocument(data, r); root != nil {
+		(&decoder{report: r, env: env}).decode(root, n)
+		n.check(r)
+	}
+	warnings, err := r.result(name)
+	if err != nil {
+		return nil, warnings, err
+	}
+	return n, warnings, nil
+}
+
+// readFile reads no more than FileMax+1 bytes, so that a device or a huge file cannot fill the memory.
+func readFile(path, kind string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		cure := "check the path and that this user may read it"
+		if errors.Is(err, os.ErrNotExist) {
+			cure = fmt.Sprintf("check the path, or start from configs/examples/%s.yaml", kind)
+		}
+		return nil, &Problems{File: path, List: []Problem{{Cause: "cannot be opened: " + reason(err), Cure: cure}}}
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	data, err := io.ReadAll(io.LimitReader(f, FileMax+1))
+	if err != nil {
+		return nil, &Problems{File: path, List: []Problem{{Cause: "cannot be read: " + reason(err), Cure: "give the path of a file"}}}
+	}
+	return data, nil
+}
+
+// reason is the innermost cause of a file error, as the message names the path already.
+func reason(err error) string {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}

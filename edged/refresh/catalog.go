@@ -1,0 +1,74 @@
+package refresh
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"iop/configs"
+	"iop/fsm"
+)
+
+func models(list []configs.Model) []fsm.ModelConfig {
+	out := make([]fsm.ModelConfig, 0, len(list))
+	for _, m := range list {
+		candidates := make([]fsm.Candidate, 0, len(m.Providers))
+		for _, provider := range slices.Sorted(maps.Keys(m.Providers)) {
+			candidates = append(candidates, fsm.Candidate{Provider: fsm.ProviderID(provider), Served: m.Providers[provider]})
+		}
+		out = append(out, fsm.ModelConfig{ID: fsm.ModelID(m.ID), Candidates: candidates})
+	}
+	slices.SortFunc(out, func(a, b fsm.ModelConfig) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+func catalog(list []configs.CatalogNode) ([]fsm.NodeID, []fsm.ProviderConfig) {
+	nodes, providers := make([]fsm.NodeID, 0, len(list)), []fsm.ProviderConfig{}
+	for i := range list {
+		n := &list[i]
+		nodes = append(nodes, fsm.NodeID(n.ID))
+		adapters := make(map[string]configs.AdapterType, len(n.Adapters))
+		for _, a := range n.Adapters {
+			adapters[a.ID] = a.Type
+		}
+		for j := range n.Providers {
+			p := &n.Providers[j]
+			providers = append(providers, provider(p, fsm.NodeID(n.ID), adapters[p.Adapter]))
+		}
+	}
+	slices.Sort(nodes)
+	slices.SortFunc(providers, func(a, b fsm.ProviderConfig) int { return cmp.Compare(a.ID, b.ID) })
+	return nodes, providers
+}
+
+func provider(p *configs.Provider, node fsm.NodeID, adapter configs.AdapterType) fsm.ProviderConfig {
+	long := fsm.LongUncounted
+	if p.LongContextCapacity != nil {
+		long = *p.LongContextCapacity
+	}
+	return fsm.ProviderConfig{
+		ID:            fsm.ProviderID(p.ID),
+		Node:          node,
+		Capacity:      p.Capacity,
+		LongCapacity:  long,
+		ContextWindow: p.ContextWindowTokens,
+		Priority:      p.Priority,
+		Enabled:       p.Enabled,
+		Can:           can(adapter),
+	}
+}
+
+// can is what the node can make of a request through an adapter of this type.
+func can(adapter configs.AdapterType) fsm.Needs {
+	switch adapter {
+	case configs.AdapterOpenAI:
+		return fsm.AllNeeds
+	case configs.AdapterOllama:
+		return fsm.NeedChat | fsm.NeedCompletions | fsm.NeedEmbeddings
+	case configs.AdapterDemo:
+		return fsm.NeedChat | fsm.NeedCompletions
+	case configs.AdapterCLI:
+		return fsm.NeedChat
+	}
+	return 0
+}
