@@ -32,6 +32,7 @@ type Call struct {
 	Header   http.Header // canonical keys; hop-by-hop ones are not passed on
 	Body     []byte
 	Deadline time.Time // the run is given up then; zero is none
+	Type     string    // the provider's type, vllm for one: what its answers mean
 }
 
 // Answer takes a backend's answer. Both methods flush at once. An error means that nobody reads any more: the run is
