@@ -139,7 +139,8 @@ type RequestRow struct {
 	InputTokens   int64
 	Needs         Needs
 	MaxWait       Time
-	Session       SessionID // 0 if detached
+	Session       SessionID // 0 if detached, or if it is a fenced lease whose session ended
+	Edge          EdgeID    // of the session that owns it, or did
 	State         RequestState
 	Enqueue       Enqueue
 	EnqueuedAt    Time
@@ -151,6 +152,7 @@ type RequestRow struct {
 	// Of a lease:
 	Lease        LeaseID
 	Provider     ProviderID
+	Node         NodeID
 	Served       string
 	Generation   Generation
 	GrantedAt    Time

@@ -87,10 +87,8 @@ type ModelView struct {
 // RequestView is a request in being.
 type RequestView struct {
 	RequestRow
-	Edge     EdgeID // of the session that owns it; of a detached waiter the edge that did
-	Node     NodeID // of a lease
-	Position int    // of a waiter, from 1
-	Deadline Time   // of a waiter; 0 = none
+	Position int  // of a waiter, from 1
+	Deadline Time // of a waiter; 0 = none
 	Age      Time
 	// Candidates tells of a waiter why it waits.
 	Candidates []CandidateView

@@ -1,0 +1,109 @@
+package fsm
+
+// admit decides about a new request, or hands a detached waiter to the client that came back for it.
+func (m *Machine) admit(s *session, c *Admit) Outcome {
+	if c.Request == "" || len(c.Request) > RequestIDMax {
+		return refused(RefusalMalformed)
+	}
+	if r := m.requests[c.Request]; r != nil {
+		if r.state != StateDetached || clash(r.fingerprint, c.Fingerprint) {
+			return refused(RefusalInProgressElsewhere)
+		}
+		return m.reattach(r, s)
+	}
+	if line := m.orphans[c.Fingerprint]; line != nil {
+		r := line.first()
+		delete(m.requests, r.id)
+		r.id = c.Request
+		m.requests[r.id] = r
+		return m.reattach(r, s)
+	}
+	return m.admitNew(s, c)
+}
+
+func clash(a, b Fingerprint) bool {
+	return a != b && a != Fingerprint{} && b != Fingerprint{}
+}
+
+func (m *Machine) admitNew(s *session, c *Admit) Outcome {
+	mo := m.models[c.Model]
+	if mo == nil {
+		return refused(RefusalModelNotFound)
+	}
+	r := &request{
+		id: c.Request, fingerprint: c.Fingerprint, model: c.Model, class: c.Class, inputTokens: c.InputTokens,
+		needs: c.Needs, maxWait: c.MaxWait, session: s, lastEdge: s.edge,
+	}
+	fit, dropped, why := m.filter(mo, r)
+	if len(fit) == 0 {
+		return refused(why)
+	}
+	chosen := mo.choose(fit, s, r.class)
+	if chosen == nil {
+		if why := hope(fit, s); why != RefusalNone {
+			return refused(why)
+		}
+		if m.pending >= m.pool().MaxQueue {
+			return refused(RefusalQueueFull)
+		}
+	}
+	r.enqueue = m.nextEnqueue
+	m.nextEnqueue++
+	r.enqueuedAt, r.enqueuedWall, r.enqueuedIndex = m.now, m.wall, m.index
+	m.requests[r.id] = r
+	if chosen != nil {
+		m.give(r, mo, chosen)
+		return Outcome{Code: Granted, Grant: r.grant()}
+	}
+	m.wait(r, fit, dropped)
+	return Outcome{Code: Queued, Position: m.pending, Enqueue: r.enqueue}
+}
+
+// resume decides about a request that comes back to its old place: after a refusal of its provider, or with a new
+// session. It holds nothing and is in no line.
+func (m *Machine) resume(r *request) Outcome {
+	mo := m.models[r.model]
+	if mo == nil {
+		delete(m.requests, r.id)
+		return refused(RefusalModelNotFound)
+	}
+	fit, dropped, why := m.filter(mo, r)
+	if len(fit) > 0 {
+		// No earlier waiter could take what this one finds free: the machine was settled before, and the slot that it
+		// may just have given back is not one of its candidates.
+		if chosen := mo.choose(fit, r.session, r.class); chosen != nil {
+			m.give(r, mo, chosen)
+			return Outcome{Code: Granted, Grant: r.grant()}
+		}
+		why = hope(fit, r.session)
+	}
+	if why != RefusalNone {
+		delete(m.requests, r.id)
+		return refused(why)
+	}
+	m.wait(r, fit, dropped)
+	return Outcome{Code: Queued, Enqueue: r.enqueue}
+}
+
+// reattach gives a detached waiter to a session: same place, same deadline.
+func (m *Machine) reattach(r *request, s *session) Outcome {
+	m.unwait(r)
+	r.session, r.lastEdge, r.detachedUntil = s, s.edge, 0
+	return m.resume(r)
+}
+
+// cancel takes a request out of the queue if it waits.
+func (m *Machine) cancel(s *session, c *Cancel) Outcome {
+	r := m.requests[c.Request]
+	switch {
+	case r == nil:
+		return Outcome{Code: Unknown}
+	case r.state == StateDetached, r.state == StateWaiting && r.session == s:
+		m.unwait(r)
+		delete(m.requests, r.id)
+		return Outcome{Code: Removed}
+	case !r.waits() && r.link.edge == s.edge:
+		return Outcome{Code: Holds, Grant: r.grant()}
+	}
+	return Outcome{Code: Unknown}
+}

@@ -1,0 +1,163 @@
+package fsm
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// Digest is a SHA-256 over all rows of the state in key order. Replicas at the same index have the same digest; a
+// restored machine has that of the one it came from. It costs time in proportion to the state.
+func (m *Machine) Digest() [32]byte { return m.Image().Digest() }
+
+// Digest hashes the rows: each number as a varint, each string with its length before it, each list with its count.
+func (img *Image) Digest() [32]byte {
+	w := &rowWriter{}
+	w.nums(img.Index, img.Term, uint64(img.Now), uint64(img.Wall), uint64(img.Revision))
+	w.str(string(img.Document))
+	w.config(&img.Config)
+	w.nums(uint64(img.NextLease), uint64(img.NextEnqueue), img.Granted, img.Returned)
+	w.num(uint64(len(img.Offers)))
+	for _, r := range img.Offers {
+		w.str(string(r.Edge))
+		w.str(r.Offer)
+	}
+	w.num(uint64(len(img.Sessions)))
+	for i := range img.Sessions {
+		w.session(&img.Sessions[i])
+	}
+	w.num(uint64(len(img.Nodes)))
+	for i := range img.Nodes {
+		w.node(&img.Nodes[i])
+	}
+	w.num(uint64(len(img.Providers)))
+	for i := range img.Providers {
+		w.provider(&img.Providers[i])
+	}
+	w.num(uint64(len(img.Models)))
+	for _, r := range img.Models {
+		w.str(string(r.ID))
+		w.str(string(r.Cursor))
+	}
+	w.num(uint64(len(img.Requests)))
+	for i := range img.Requests {
+		w.request(&img.Requests[i])
+	}
+	return sha256.Sum256(w.buf)
+}
+
+type rowWriter struct{ buf []byte }
+
+func (w *rowWriter) num(n uint64) { w.buf = binary.AppendUvarint(w.buf, n) }
+
+func (w *rowWriter) nums(ns ...uint64) {
+	for _, n := range ns {
+		w.num(n)
+	}
+}
+
+func (w *rowWriter) str(s string) {
+	w.num(uint64(len(s)))
+	w.buf = append(w.buf, s...)
+}
+
+func (w *rowWriter) flag(b bool) {
+	if b {
+		w.num(1)
+	} else {
+		w.num(0)
+	}
+}
+
+func (w *rowWriter) config(c *Config) {
+	w.nums(uint64(c.Pool.MaxQueue), uint64(c.Pool.QueueTimeout), uint64(c.Pool.StartupGrace),
+		uint64(c.Pool.ReattachWindow), uint64(c.Pool.FenceTimeout))
+	w.num(uint64(len(c.Models)))
+	for _, mo := range c.Models {
+		w.str(string(mo.ID))
+		w.num(uint64(len(mo.Candidates)))
+		for _, can := range mo.Candidates {
+			w.str(string(can.Provider))
+			w.str(can.Served)
+		}
+	}
+	w.num(uint64(len(c.Nodes)))
+	for _, id := range c.Nodes {
+		w.str(string(id))
+	}
+	w.num(uint64(len(c.Providers)))
+	for i := range c.Providers {
+		w.providerConfig(&c.Providers[i])
+	}
+}
+
+func (w *rowWriter) providerConfig(p *ProviderConfig) {
+	w.str(string(p.ID))
+	w.str(string(p.Node))
+	w.nums(uint64(p.Capacity), uint64(p.LongCapacity), uint64(p.ContextWindow), uint64(p.Priority), uint64(p.Can))
+	w.flag(p.Enabled)
+}
+
+func (w *rowWriter) session(r *SessionRow) {
+	w.nums(uint64(r.ID), r.Nonce, uint64(r.OpenedAt), uint64(r.OpenedWall), uint64(r.GraceUntil), r.NextSeq, r.AckBelow)
+	w.str(string(r.Edge))
+	w.num(uint64(len(r.Batches)))
+	for _, b := range r.Batches {
+		w.nums(b.Seq, b.Sum, uint64(len(b.Outcomes)))
+		for i := range b.Outcomes {
+			w.outcome(&b.Outcomes[i])
+		}
+	}
+}
+
+func (w *rowWriter) outcome(o *Outcome) {
+	w.nums(uint64(o.Code), uint64(o.Refusal), uint64(o.Position), uint64(o.Enqueue), uint64(o.Session),
+		uint64(o.Generation), uint64(o.Revision), uint64(o.Count), uint64(len(o.Counted)))
+	for _, id := range o.Counted {
+		w.num(uint64(id))
+	}
+	g := &o.Grant
+	w.nums(uint64(g.Lease), uint64(g.Class), uint64(g.Generation))
+	w.str(string(g.Request))
+	w.str(string(g.Model))
+	w.str(string(g.Provider))
+	w.str(string(g.Node))
+	w.str(g.Served)
+}
+
+func (w *rowWriter) node(r *NodeRow) {
+	w.str(string(r.ID))
+	w.nums(uint64(r.Generation), r.Instance)
+	w.flag(r.Draining)
+	w.flag(r.Removed)
+	w.num(uint64(len(r.Links)))
+	for _, l := range r.Links {
+		w.nums(uint64(l.Generation), uint64(l.Session), uint64(l.State), uint64(l.FenceUntil))
+		w.str(string(l.Edge))
+	}
+}
+
+func (w *rowWriter) provider(r *ProviderRow) {
+	w.providerConfig(&r.Config)
+	w.flag(r.Removed)
+	w.flag(r.Draining)
+	w.num(uint64(r.Health))
+	w.str(r.Cause)
+	w.nums(r.Granted, r.Returned)
+}
+
+func (w *rowWriter) request(r *RequestRow) {
+	w.str(string(r.ID))
+	w.buf = append(w.buf, r.Fingerprint[:]...)
+	w.str(string(r.Model))
+	w.nums(uint64(r.Class), uint64(r.InputTokens), uint64(r.Needs), uint64(r.MaxWait), uint64(r.Session), uint64(r.State),
+		uint64(r.Enqueue), uint64(r.EnqueuedAt), uint64(r.EnqueuedWall), r.EnqueuedIndex, uint64(r.DetachedUntil))
+	w.str(string(r.Edge))
+	w.num(uint64(len(r.Excluded)))
+	for _, p := range r.Excluded {
+		w.str(string(p))
+	}
+	w.nums(uint64(r.Lease), uint64(r.Generation), uint64(r.GrantedAt), uint64(r.GrantedWall), r.GrantedIndex)
+	w.str(string(r.Provider))
+	w.str(string(r.Node))
+	w.str(r.Served)
+}

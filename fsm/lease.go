@@ -1,0 +1,78 @@
+package fsm
+
+// give makes a request the holder of a lease of the chosen candidate.
+func (m *Machine) give(r *request, mo *model, c *candidate) {
+	p := c.provider
+	l := p.node.ready(r.session)
+	if l == nil || !p.free(r.class) {
+		panic("fsm: grant of " + string(r.id) + " beyond the capacity of " + string(p.ID))
+	}
+	mo.cursor = p.ID
+	r.state = StateHeld
+	r.lease = m.nextLease
+	m.nextLease++
+	r.provider, r.served = p, c.served
+	r.grantedAt, r.grantedWall, r.grantedIndex = m.now, m.wall, m.index
+	m.leases[r.lease] = r
+	l.hold(r)
+	p.take(r.class)
+	p.granted++
+	m.granted++
+}
+
+// giveBack returns a request's lease: it holds nothing then.
+func (m *Machine) giveBack(r *request) {
+	p := r.provider
+	if p.inFlight == 0 || r.class == ClassLong && p.longInFlight == 0 {
+		panic("fsm: provider " + string(p.ID) + " gave back more than it took")
+	}
+	p.inFlight--
+	if r.class == ClassLong {
+		p.longInFlight--
+	}
+	p.returned++
+	m.returned++
+	delete(m.leases, r.lease)
+	r.link.unhold(r)
+	r.lease, r.provider, r.served, r.link = 0, nil, "", nil
+	m.stir(p)
+	m.forget(p)
+}
+
+func (p *provider) take(c Class) {
+	p.inFlight++
+	if c == ClassLong {
+		p.longInFlight++
+	}
+}
+
+// release returns a lease on the word of the edge that owns it.
+func (m *Machine) release(s *session, c *Release) Outcome {
+	r := m.leases[c.Lease]
+	if r == nil || r.link.edge != s.edge {
+		return Outcome{Code: AlreadyReleased}
+	}
+	requeue := c.Requeue && r.state == StateHeld && r.session == s
+	l, id := r.link, r.provider.ID
+	m.giveBack(r)
+	m.dropSpent(l)
+	if !requeue {
+		delete(m.requests, r.id)
+		return Outcome{Code: Returned}
+	}
+	if !r.excludes(id) {
+		r.excluded = append(r.excluded, id)
+	}
+	return m.resume(r)
+}
+
+// reclaim returns a lease for another reason than its release and tells its session.
+func (m *Machine) reclaim(r *request, why Reason) {
+	g := r.grant()
+	m.giveBack(r)
+	delete(m.requests, r.id)
+	m.emit(Effect{
+		Kind: EffectReturned, Session: r.addressee(), Edge: r.lastEdge, Request: r.id, Grant: g, Reason: why,
+		Node: g.Node, Generation: g.Generation,
+	})
+}

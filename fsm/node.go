@@ -1,0 +1,167 @@
+package fsm
+
+import "slices"
+
+// node is the owner of providers. Its record outlives its removal from the configuration, so that no generation is
+// ever given twice.
+type node struct {
+	id         NodeID
+	generation Generation // the last one given
+	instance   uint64     // of the process that registered last
+	draining   bool
+	removed    bool
+	links      []*link // by generation: pending, ready, and fenced ones with leases
+	providers  []*provider
+}
+
+// ready returns the node's ready link to the session's edge, nil if there is none.
+func (n *node) ready(s *session) *link {
+	for _, l := range n.links {
+		if l.session == s && l.state == LinkReady {
+			return l
+		}
+	}
+	return nil
+}
+
+// pending returns the node's pending link to the session's edge, nil if there is none.
+func (n *node) pending(s *session) *link {
+	for _, l := range n.links {
+		if l.session == s && l.state == LinkPending {
+			return l
+		}
+	}
+	return nil
+}
+
+// link returns the node's link of a generation, nil if it is gone.
+func (n *node) link(g Generation) *link {
+	for _, l := range n.links {
+		if l.generation == g {
+			return l
+		}
+	}
+	return nil
+}
+
+// connected tells whether the node has a ready link to any edge.
+func (n *node) connected() bool { return n.has(LinkReady) }
+
+// linked tells whether the node has a link, pending or ready, to any edge.
+func (n *node) linked() bool { return n.has(LinkReady) || n.has(LinkPending) }
+
+func (n *node) has(state LinkState) bool {
+	for _, l := range n.links {
+		if l.state == state {
+			return true
+		}
+	}
+	return false
+}
+
+// register begins a link.
+func (m *Machine) register(s *session, c *RegisterNode) Outcome {
+	n := m.nodes[c.Node]
+	if n == nil || n.removed {
+		return refused(RefusalUnknownNode)
+	}
+	var old *link
+	for _, l := range n.links {
+		switch {
+		case l.state == LinkFenced:
+		case l.session == s:
+			old = l
+		case n.instance != c.Instance:
+			return refused(RefusalDuplicate) // another process uses the name, on another edge
+		}
+	}
+	if old != nil {
+		if old.generation != c.Supersede {
+			return refused(RefusalDuplicate)
+		}
+		m.fence(old, ReasonSuperseded)
+	}
+	counted := m.settleAccount(n, c.Running)
+	n.generation++
+	n.instance = c.Instance
+	n.links = append(n.links, &link{
+		node: n, generation: n.generation, edge: s.edge, session: s, state: LinkPending,
+	})
+	return Outcome{Code: Registered, Generation: n.generation, Revision: m.revision, Counted: counted}
+}
+
+// settleAccount takes a registering node's word on all its fenced generations, and tells which of the leases that it
+// still runs are counted.
+func (m *Machine) settleAccount(n *node, running []LeaseID) []LeaseID {
+	var counted []LeaseID
+	for _, l := range slices.Clone(n.links) {
+		if l.state == LinkFenced {
+			m.report(l, running)
+		}
+	}
+	for _, id := range running {
+		if r := m.leases[id]; r != nil && r.link.node == n && r.state == StateFencing && !slices.Contains(counted, id) {
+			counted = append(counted, id)
+		}
+	}
+	return counted
+}
+
+// nodeReady makes a pending link ready.
+func (m *Machine) nodeReady(s *session, c *NodeReady) Outcome {
+	n := m.nodes[c.Node]
+	if n == nil {
+		return Outcome{Code: Stale}
+	}
+	l := n.link(c.Generation)
+	if l == nil || l.session != s || l.state == LinkFenced {
+		return Outcome{Code: Stale}
+	}
+	l.state = LinkReady
+	for _, p := range n.providers {
+		m.stir(p)
+	}
+	return Outcome{Code: Done}
+}
+
+// setHealth notes a provider's health.
+func (m *Machine) setHealth(c *SetHealth) Outcome {
+	n, p := m.nodes[c.Node], m.providers[c.Provider]
+	if n == nil || p == nil || p.node != n {
+		return Outcome{Code: Stale}
+	}
+	if l := n.link(c.Generation); l == nil || l.state == LinkFenced {
+		return Outcome{Code: Stale}
+	}
+	p.health, p.cause = c.Health, c.Cause
+	if len(p.cause) > CauseMax {
+		p.cause = p.cause[:CauseMax]
+	}
+	m.stir(p)
+	m.doubt(p)
+	return Outcome{Code: Done}
+}
+
+// drain stops or allows new leases.
+func (m *Machine) drain(c *Drain) Outcome {
+	if c.Provider != "" {
+		p := m.providers[c.Provider]
+		if p == nil || c.Node != "" && p.node.id != c.Node {
+			return Outcome{Code: Unknown}
+		}
+		p.draining = c.On
+		m.stir(p)
+		m.doubt(p)
+		return Outcome{Code: Done}
+	}
+	n := m.nodes[c.Node]
+	if n == nil || n.removed {
+		return Outcome{Code: Unknown}
+	}
+	n.draining = c.On
+	for _, p := range n.providers {
+		m.stir(p)
+		m.doubt(p)
+	}
+	return Outcome{Code: Done}
+}
