@@ -1,0 +1,168 @@
+package admission
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"iop/edged/metrics"
+	"iop/fsm"
+)
+
+// Receiver takes the outcome of one command, once.
+type Receiver = interface {
+	Receive(fsm.Outcome, error)
+}
+
+// Session is where commands are proposed: storage.Session. Propose must not block.
+type Session interface {
+	Propose(cmd fsm.Command, to Receiver)
+}
+
+// Caller is the one whose request it is. Both methods are called by the goroutine that called Run.
+type Caller = interface {
+	// Queued tells the place in the queue, from 1 (0 = its old place): once when the request was queued and then each
+	// Request.Tick while it waits.
+	Queued(position int)
+	// Dispatch runs the request on the granted slot and returns when the run is really over: why the lease goes back,
+	// and whether the request goes back to its old place instead of ending (the backend provably did not run it, and
+	// the client has seen nothing).
+	Dispatch(ctx context.Context, g fsm.Grant, waited time.Duration) (why fsm.Reason, requeue bool)
+}
+
+// Request is what is asked for.
+type Request struct {
+	ID          fsm.RequestID
+	Fingerprint fsm.Fingerprint
+	Model       fsm.ModelID
+	Class       fsm.Class
+	InputTokens int64 // estimated; 0 = unknown
+	Needs       fsm.Needs
+	MaxWait     fsm.Time      // shortens the queue timeout; 0 = as configured
+	Tick        time.Duration // how often Caller.Queued is repeated; 0 = never
+}
+
+// Options are what New needs.
+type Options struct {
+	// Metrics may be nil.
+	Metrics *metrics.Metrics
+	// Translate turns an error of the session into one that wraps ErrOverloaded, ErrSessionEnded or ErrFailed; nil = the
+	// session returns those itself. What it does not know counts as failed.
+	Translate func(error) error
+	// Position reads a waiter's present place for Queued; nil = the place it was queued at is repeated.
+	Position func(fsm.RequestID) int
+}
+
+// Admission leads the requests of one edge. Its methods can be called from any goroutine.
+type Admission struct {
+	o       Options
+	m       *metrics.Metrics
+	session atomic.Pointer[Session]
+	rate    rate
+
+	mu       sync.Mutex // guards the rest
+	waiting  map[fsm.RequestID]*ticket
+	open     int // requests and leases that have not come to their end
+	stopping bool
+	turned   bool // waiters are sent away: Drain's bound is over
+	idle     chan struct{} // closed when open falls to 0; nil = nobody waits for it
+}
+
+// New returns an admission that refuses everything until Attach.
+func New(o Options) *Admission {
+	a := &Admission{o: o, m: o.Metrics, waiting: map[fsm.RequestID]*ticket{}}
+	if a.m == nil {
+		a.m = metrics.New()
+	}
+	a.rate.start(time.Now())
+	return a
+}
+
+// Attach gives the session that commands are proposed to from now on.
+func (a *Admission) Attach(s Session) { a.session.Store(&s) }
+
+// Run leads a request to its end. It returns nil if Dispatch had the last word; else a *Refused, ErrOverloaded,
+// ErrStopping, ErrSessionEnded, ErrFailed, or the error of ctx. When ctx ends while the request waits, it returns at
+// once; a slot that was granted in the meantime is given back behind it. The release of a lease is proposed before Run
+// returns; it does not wait for its outcome.
+func (a *Admission) Run(ctx context.Context, r Request, c Caller) error {
+	if err := a.begin(); err != nil {
+		return err
+	}
+	t := newTicket(a, &r)
+	t.propose(&t.admit, (*admitted)(t))
+	for first := true; ; first = false {
+		g, err := t.await(ctx, c, r.Tick)
+		if err != nil {
+			return err
+		}
+		waited := time.Since(t.began)
+		if first {
+			a.m.Model(string(r.Model)).Wait(waited)
+		}
+		why, requeue := t.dispatch(ctx, c, g, waited)
+		if !requeue || ctx.Err() != nil {
+			t.release(why, false)
+			return nil
+		}
+		a.m.Requeued()
+		t.release(why, true)
+	}
+}
+
+// dispatch calls the caller; should it panic, the lease still goes back.
+func (t *ticket) dispatch(ctx context.Context, c Caller, g fsm.Grant, waited time.Duration) (why fsm.Reason, requeue bool) {
+	ended := false
+	defer func() {
+		if !ended {
+			t.release(fsm.ReasonBackendError, false)
+		}
+	}()
+	why, requeue = c.Dispatch(ctx, g, waited)
+	ended = true
+	return why, requeue
+}
+
+// Waiting is how many of this edge's requests are in the queue.
+func (a *Admission) Waiting() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.waiting)
+}
+
+// Open is how many requests and leases of this edge have not come to their end.
+func (a *Admission) Open() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.open
+}
+
+// RetryAfter estimates when a refused request may find a place: the time in which the requests that wait here would be
+// served at the present rate of releases. Between 1 s and 60 s, in whole seconds.
+func (a *Admission) RetryAfter() time.Duration { return a.rate.estimate(time.Now(), a.Waiting()) }
+
+// begin counts a request in.
+func (a *Admission) begin() error {
+	if a.session.Load() == nil {
+		return ErrSessionEnded
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopping {
+		return ErrStopping
+	}
+	a.open++
+	return nil
+}
+
+// ended counts a request out.
+func (a *Admission) ended() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.open--
+	if a.open == 0 && a.idle != nil {
+		close(a.idle)
+		a.idle = nil
+	}
+}

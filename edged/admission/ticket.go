@@ -1,0 +1,351 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"iop/fsm"
+)
+
+// phase is where a ticket stands.
+//
+//	asking ──granted──▶ granted ──release──▶ releasing ──▶ over
+//	  │ ▲                  ▲  │
+//	queued └───requeue─────┼──┘
+//	  ▼                    │
+//	waiting ────effect─────┘        refused, ended, canceled: ▶ over
+type phase uint8
+
+const (
+	asking    phase = iota // an Admit or a Release with requeue is on its way
+	waiting                // in the queue
+	granted                // holds a lease that Dispatch has or is about to have
+	releasing              // the lease is on its way back
+	over
+)
+
+// ticket is one request on its way. It is its own receiver, in one shape per command. The commands live inside it; it
+// never proposes one again before its outcome has arrived.
+type ticket struct {
+	a     *Admission
+	began time.Time
+	wake  chan struct{} // capacity 1: something changed for Run
+
+	admit  fsm.Admit
+	cancel fsm.Cancel
+	give   fsm.Release
+
+	next   *ticket // a later one with the same id in the table; guarded by Admission.mu
+	tabled bool    // it is in the table; guarded by Admission.mu
+
+	mu         sync.Mutex // guards the rest
+	phase      phase
+	gone       bool // Run has left or must leave: what comes now is undone
+	canceling  bool // a Cancel is on its way
+	turned     bool // sent away without a Cancel, to keep its place; no longer counted as open
+	readmitted int
+	position   int
+	grant      fsm.Grant
+	err        error // why it is over, or why Run must leave
+	backoff    time.Duration
+}
+
+func newTicket(a *Admission, r *Request) *ticket {
+	t := &ticket{a: a, began: time.Now(), wake: make(chan struct{}, 1)}
+	t.admit = fsm.Admit{
+		Request: r.ID, Fingerprint: r.Fingerprint, Model: r.Model, Class: r.Class,
+		InputTokens: r.InputTokens, Needs: r.Needs, MaxWait: r.MaxWait,
+	}
+	t.cancel.Request = r.ID
+	return t
+}
+
+// propose must not be called with t.mu held: a session may answer at once.
+func (t *ticket) propose(c fsm.Command, to Receiver) { (*t.a.session.Load()).Propose(c, to) }
+
+func (t *ticket) rouse() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// await returns when the request holds a lease, or with the error that ended it.
+func (t *ticket) await(ctx context.Context, c Caller, every time.Duration) (fsm.Grant, error) {
+	var tick *time.Timer
+	var ticks <-chan time.Time
+	defer func() {
+		if tick != nil {
+			tick.Stop()
+		}
+	}()
+	for told := false; ; {
+		select {
+		case <-t.wake:
+		case <-ticks:
+			c.Queued(t.place())
+			tick.Reset(every)
+			continue
+		case <-ctx.Done():
+			return fsm.Grant{}, t.leave(context.Cause(ctx))
+		}
+		t.mu.Lock()
+		ph, g, err, position, gone := t.phase, t.grant, t.err, t.position, t.gone
+		t.mu.Unlock()
+		switch {
+		case ph == over || gone:
+			return fsm.Grant{}, err
+		case ph == granted && ctx.Err() != nil:
+			return fsm.Grant{}, t.leave(context.Cause(ctx))
+		case ph == granted:
+			return g, nil
+		case ph == waiting && !told:
+			told = true
+			c.Queued(position)
+			if every > 0 {
+				tick = time.NewTimer(every)
+				ticks = tick.C
+			}
+		}
+	}
+}
+
+func (t *ticket) place() int {
+	if t.a.o.Position != nil {
+		return t.a.o.Position(t.admit.Request)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.position
+}
+
+// leave is the end of Run before a dispatch: a waiter is canceled, a grant given back, and what is still on its way
+// will be undone when it arrives.
+func (t *ticket) leave(err error) error {
+	t.mu.Lock()
+	if t.phase == over || t.gone {
+		err = t.err
+	}
+	t.gone = true
+	t.mu.Unlock()
+	t.undo()
+	return err
+}
+
+// turn sends a waiter away without a Cancel: the end of the session will detach it, and its client finds its place
+// again at this edge's next life or at another edge. A grant that comes before that is given back.
+func (t *ticket) turn(err error) {
+	t.mu.Lock()
+	if t.phase != waiting || t.gone {
+		t.mu.Unlock()
+		return
+	}
+	t.gone, t.turned, t.err = true, true, err
+	t.mu.Unlock()
+	t.rouse()
+	t.a.ended()
+}
+
+// undo takes the next step of a request that nobody waits for any more.
+func (t *ticket) undo() {
+	t.mu.Lock()
+	switch {
+	case !t.gone:
+		t.mu.Unlock()
+	case t.phase == granted:
+		t.mu.Unlock()
+		t.release(fsm.ReasonNeverSent, false)
+	case t.phase == waiting && !t.canceling && !t.turned:
+		t.canceling = true
+		t.mu.Unlock()
+		t.propose(&t.cancel, (*canceled)(t))
+	default:
+		t.mu.Unlock()
+	}
+}
+
+// release gives the lease back, once; with requeue the request goes on at its old place.
+func (t *ticket) release(why fsm.Reason, requeue bool) {
+	t.mu.Lock()
+	if t.phase != granted {
+		t.mu.Unlock()
+		return
+	}
+	t.phase = releasing
+	if requeue {
+		t.phase = asking
+	}
+	t.give = fsm.Release{Lease: t.grant.Lease, Reason: why, Requeue: requeue}
+	t.mu.Unlock()
+	t.propose(&t.give, (*released)(t))
+}
+
+// admitted, canceled and released are the ticket as the receiver of its commands.
+type (
+	admitted ticket
+	canceled ticket
+	released ticket
+)
+
+// Receive takes the outcome of the Admit.
+func (r *admitted) Receive(o fsm.Outcome, err error) {
+	t := (*ticket)(r)
+	if err = t.a.problem(o, err); err != nil {
+		t.finish(err)
+		return
+	}
+	t.answered(o)
+}
+
+// answered takes Granted, Queued or Refused.
+func (t *ticket) answered(o fsm.Outcome) {
+	switch o.Code {
+	case fsm.Granted:
+		t.granted(o.Grant)
+	case fsm.Queued:
+		t.queued(o.Position)
+	case fsm.Refused:
+		t.finish(&Refused{Why: o.Refusal})
+	default:
+		t.finish(ErrFailed)
+	}
+}
+
+func (t *ticket) queued(position int) {
+	t.mu.Lock()
+	t.phase, t.position = waiting, position
+	t.mu.Unlock()
+	if turned := t.a.enter(t); turned {
+		t.turn(ErrStopping)
+	}
+	t.rouse()
+	t.undo()
+}
+
+// granted is a new lease: for Run, or to be given back if Run has left.
+func (t *ticket) granted(g fsm.Grant) {
+	t.mu.Lock()
+	if t.phase != asking && t.phase != waiting {
+		t.mu.Unlock()
+		return
+	}
+	t.phase, t.grant = granted, g
+	t.mu.Unlock()
+	t.a.m.Granted(g.Class.String())
+	t.rouse()
+	t.undo()
+}
+
+// finish is the end of the ticket; only the first counts.
+func (t *ticket) finish(err error) {
+	t.mu.Lock()
+	if t.phase == over {
+		t.mu.Unlock()
+		return
+	}
+	if !t.gone {
+		t.err = err
+	}
+	t.phase = over
+	turned := t.turned
+	t.mu.Unlock()
+	t.a.leave(t)
+	t.rouse()
+	if !turned {
+		t.a.ended()
+	}
+}
+
+// Receive takes the outcome of the Cancel.
+func (r *canceled) Receive(o fsm.Outcome, err error) {
+	t := (*ticket)(r)
+	if err = t.a.problem(o, err); errors.Is(err, ErrOverloaded) {
+		t.again(func() {
+			t.mu.Lock()
+			still := t.phase == waiting
+			t.mu.Unlock()
+			if still {
+				t.propose(&t.cancel, r)
+			}
+		})
+		return
+	}
+	t.mu.Lock()
+	t.canceling = false
+	ph := t.phase
+	t.mu.Unlock()
+	switch {
+	case ph != waiting: // a grant or an end overtook it
+	case o.Code == fsm.Holds && err == nil:
+		t.granted(o.Grant) // it stays in the table until the effect of this same entry takes it out
+	default: // removed, or nothing is left to be removed
+		t.finish(err)
+	}
+}
+
+// Receive takes the outcome of the Release.
+func (r *released) Receive(o fsm.Outcome, err error) {
+	t := (*ticket)(r)
+	if err = t.a.problem(o, err); errors.Is(err, ErrOverloaded) {
+		t.a.m.ReleaseRetried()
+		t.mu.Lock()
+		if t.gone && t.give.Requeue {
+			t.give.Requeue, t.phase = false, releasing
+		}
+		t.mu.Unlock()
+		t.again(func() { t.propose(&t.give, r) })
+		return
+	}
+	if err != nil {
+		t.finish(err)
+		return
+	}
+	if o.Code != fsm.AlreadyReleased {
+		t.a.m.Returned(t.give.Reason.String())
+		t.a.rate.add(time.Now())
+	}
+	switch o.Code {
+	case fsm.Returned, fsm.AlreadyReleased:
+		t.lost()
+	default:
+		t.answered(o)
+	}
+}
+
+// readmissionsMax is how often a request is admitted anew because its lease was lost before it could be requeued.
+const readmissionsMax = 3
+
+// lost is a lease that has gone back for good: the end, unless the request was to be requeued. Then its link was lost
+// together with the lease, and all that can be done for it is to admit it anew.
+func (t *ticket) lost() {
+	t.mu.Lock()
+	anew := t.phase == asking && !t.gone && t.readmitted < readmissionsMax
+	asked := t.phase == asking
+	t.readmitted++
+	t.mu.Unlock()
+	switch {
+	case anew:
+		t.propose(&t.admit, (*admitted)(t))
+	case asked:
+		t.finish(&Refused{Why: fsm.RefusalUnavailable})
+	default:
+		t.finish(nil)
+	}
+}
+
+// Bounds of the pause before a refused release or cancel is proposed again.
+const (
+	backoffMin = 5 * time.Millisecond
+	backoffMax = time.Second
+)
+
+// again does something after a pause that grows.
+func (t *ticket) again(do func()) {
+	t.mu.Lock()
+	t.backoff = min(max(2*t.backoff, backoffMin), backoffMax)
+	pause := t.backoff
+	t.mu.Unlock()
+	time.AfterFunc(pause, do)
+}
