@@ -130,6 +130,10 @@ func (d *decoder) eachKey(n *yaml.Node, path string, fn func(key string, value *
 			d.report.problemAt(path, k.Line, "a key must be plain text; merge keys (<<), anchors and aliases are not supported", "write the keys out")
 			continue
 		}
+		if looksSecret(k.Value) {
+			d.report.problemAt(path, k.Line, "a key here looks like a raw token", rawSecretCure)
+			continue
+		}
 		at := keyPath(path, k.Value)
 		if line, ok := first[k.Value]; ok {
 			d.report.problemAt(at, k.Line, fmt.Sprintf("this key stands twice, first in line %d", line), "keep one of them")

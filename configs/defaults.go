@@ -48,6 +48,8 @@ var adapterAlias = map[AdapterType]AdapterType{
 	"seulgivibe_claude": AdapterOpenAI, "seulgivibe_openai": AdapterOpenAI,
 }
 
+var adapterTypes = []AdapterType{AdapterOpenAI, AdapterOllama, AdapterCLI, AdapterDemo}
+
 // Adapters gives the adapter types that can reach a provider of this type.
 func (t ProviderType) Adapters() []AdapterType {
 	switch t {

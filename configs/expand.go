@@ -18,8 +18,11 @@ func (d *decoder) own(path string) bool {
 	return d.expandUnder == "" || path == d.expandUnder || strings.HasPrefix(path, d.expandUnder+".")
 }
 
-// mayShow tells whether a message may show the value at a path. A value of the own part may be a secret, or hold one.
-func (d *decoder) mayShow(path string) bool { return !d.own(path) }
+// mayShow tells whether a message may show the value at a path. A value of the own part may be a secret, or hold one; so
+// may, by mistake, what stands where the cluster part speaks of secrets.
+func (d *decoder) mayShow(path string) bool { return !d.own(path) && !nearSecret.MatchString(path) }
+
+var nearSecret = regexp.MustCompile(`\.(token_hash_sha256|token_ref|api_key_env|base_url|command)\b`)
 
 // expand gives a scalar's text with each ${NAME} replaced, whether there was one, and false after reporting a fault.
 func (d *decoder) expand(n *yaml.Node, path string) (text string, expanded, ok bool) {

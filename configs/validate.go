@@ -11,7 +11,7 @@ func (e *Edge) Validate() error {
 // Validate checks a cluster part made in code, by the rules of a load. The error is a *Problems.
 func (c *Cluster) Validate() error {
 	r := newReport()
-	checkTags(c, r)
+	checkTags(r, c)
 	c.check(r)
 	_, err := r.result("")
 	return err
@@ -24,7 +24,12 @@ func (n *Node) Validate() error {
 	_, err := r.result("")
 	return err
 }
-func (e *Edge) check(r *report)    { checkTags(e, r); e.Cluster.check(r) }
-func (n *Node) check(r *report)    { checkTags(n, r) }
-func (c *Cluster) check(r *report) {}
-func checkTags(v any, r *report)   {}
+
+func (e *Edge) check(r *report) {
+	checkTags(r, e)
+	e.Edge.check(r)
+	e.Cluster.check(r)
+	if len(e.OpenAI.PrincipalTokens) == 0 && e.Edge.Listen.OpenAI != "" && !onLoopback(e.Edge.Listen.OpenAI) {
+		r.warn("openai.principal_tokens", "empty: everybody who reaches "+e.Edge.Listen.OpenAI+" may call; add tokens, or listen on 127.0.0.1")
+	}
+}

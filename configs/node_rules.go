@@ -1,0 +1,52 @@
+package configs
+
+import (
+	"maps"
+	"slices"
+)
+
+func (n *Node) check(r *report) {
+	checkTags(r, n)
+	s := &n.Node
+	checkName(r, "node.id", s.ID)
+	edges := newUniques(r)
+	for i, address := range s.Edges {
+		at := indexPath("node.edges", i)
+		if address == "" && !r.failed(at) {
+			r.problem(at, "is empty", "write host:port of the edge's node listener")
+		}
+		checkDial(r, at, address)
+		edges.add(at, address, "this address", "name each edge once")
+	}
+	if s.Token != "" && r.set["node.token"] && !r.expanded["node.token"] {
+		r.warn("node.token", "the token itself stands in the file; write ${IOP_NODE_TOKEN} and set the variable")
+	}
+	s.TLS.check(r)
+	for _, name := range slices.Sorted(maps.Keys(n.Env)) {
+		path := keyPath("env", name)
+		switch {
+		case r.failed(path):
+		case !envName.MatchString(name):
+			r.problem(path, "is not the name of an environment variable", "use letters, digits and _, as in api_key_env of the adapter")
+		case n.Env[name] == "":
+			r.warn(path, "is empty: adapters that name it send no key")
+		}
+	}
+}
+
+func (t *NodeTLS) check(r *report) {
+	if !t.Enabled {
+		for _, f := range []struct{ key, value string }{{"ca", t.CA}, {"cert", t.Cert}, {"key", t.Key}, {"server_name", t.ServerName}} {
+			if f.value != "" {
+				r.problem("node.tls."+f.key, "is given while node.tls.enabled is false", "set node.tls.enabled: true, or remove it")
+			}
+		}
+		return
+	}
+	switch {
+	case t.Cert != "" && t.Key == "":
+		r.problem("node.tls.key", "is missing, while node.tls.cert is given", "give the private key's file, or neither")
+	case t.Cert == "" && t.Key != "":
+		r.problem("node.tls.cert", "is missing, while node.tls.key is given", "give the certificate's file, or neither")
+	}
+}

@@ -1,0 +1,34 @@
+package configs
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// YAML rewrites a JSON text as block-style YAML. Keys keep their order.
+func YAML(text []byte) ([]byte, error) {
+	var doc yaml.Node // JSON is YAML in flow style
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, fmt.Errorf("rewrite JSON as YAML: %w", err)
+	}
+	plain(&doc)
+	out, err := yaml.Marshal(&doc)
+	if err != nil {
+		return nil, fmt.Errorf("rewrite JSON as YAML: %w", err)
+	}
+	return out, nil
+}
+
+// plain takes the JSON look off a tree; empty lists and maps keep it, as YAML has no other for them.
+func plain(n *yaml.Node) {
+	if len(n.Content) > 0 {
+		n.Style = 0
+	}
+	if n.Kind == yaml.ScalarNode {
+		n.Style = 0
+	}
+	for _, c := range n.Content {
+		plain(c)
+	}
+}
