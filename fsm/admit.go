@@ -30,22 +30,21 @@ func (m *Machine) admitNew(s *session, c *Admit) Outcome {
 	if mo == nil {
 		return refused(RefusalModelNotFound)
 	}
-	r := &request{
-		id: c.Request, fingerprint: c.Fingerprint, model: c.Model, class: c.Class, inputTokens: c.InputTokens,
-		needs: c.Needs, maxWait: c.MaxWait, session: s, lastEdge: s.edge,
-	}
+	r := m.newRequest()
+	r.id, r.fingerprint, r.model, r.class, r.inputTokens = c.Request, c.Fingerprint, c.Model, c.Class, c.InputTokens
+	r.needs, r.maxWait, r.session, r.lastEdge = c.Needs, c.MaxWait, s, s.edge
 	fit, dropped, why := m.filter(mo, r)
-	if len(fit) == 0 {
-		return refused(why)
+	var chosen *candidate
+	if len(fit) > 0 {
+		chosen = mo.choose(fit, s, r.class)
+		why = hopeUnless(chosen, fit, s)
 	}
-	chosen := mo.choose(fit, s, r.class)
-	if chosen == nil {
-		if why := hope(fit, s); why != RefusalNone {
-			return refused(why)
-		}
-		if m.pending >= m.pool().MaxQueue {
-			return refused(RefusalQueueFull)
-		}
+	if why == RefusalNone && chosen == nil && m.pending >= m.pool().MaxQueue {
+		why = RefusalQueueFull
+	}
+	if why != RefusalNone {
+		m.recycle(r)
+		return refused(why)
 	}
 	r.enqueue = m.nextEnqueue
 	m.nextEnqueue++
@@ -59,12 +58,20 @@ func (m *Machine) admitNew(s *session, c *Admit) Outcome {
 	return Outcome{Code: Queued, Position: m.pending, Enqueue: r.enqueue}
 }
 
+// hopeUnless is hope, asked only if there is no choice.
+func hopeUnless(chosen *candidate, fit []*candidate, s *session) Refusal {
+	if chosen != nil {
+		return RefusalNone
+	}
+	return hope(fit, s)
+}
+
 // resume decides about a request that comes back to its old place: after a refusal of its provider, or with a new
 // session. It holds nothing and is in no line.
 func (m *Machine) resume(r *request) Outcome {
 	mo := m.models[r.model]
 	if mo == nil {
-		delete(m.requests, r.id)
+		m.drop(r)
 		return refused(RefusalModelNotFound)
 	}
 	fit, dropped, why := m.filter(mo, r)
@@ -78,7 +85,7 @@ func (m *Machine) resume(r *request) Outcome {
 		why = hope(fit, r.session)
 	}
 	if why != RefusalNone {
-		delete(m.requests, r.id)
+		m.drop(r)
 		return refused(why)
 	}
 	m.wait(r, fit, dropped)
@@ -100,7 +107,7 @@ func (m *Machine) cancel(s *session, c *Cancel) Outcome {
 		return Outcome{Code: Unknown}
 	case r.state == StateDetached, r.state == StateWaiting && r.session == s:
 		m.unwait(r)
-		delete(m.requests, r.id)
+		m.drop(r)
 		return Outcome{Code: Removed}
 	case !r.waits() && r.link.edge == s.edge:
 		return Outcome{Code: Holds, Grant: r.grant()}

@@ -57,7 +57,7 @@ func (m *Machine) release(s *session, c *Release) Outcome {
 	m.giveBack(r)
 	m.dropSpent(l)
 	if !requeue {
-		delete(m.requests, r.id)
+		m.drop(r)
 		return Outcome{Code: Returned}
 	}
 	if !r.excludes(id) {
@@ -70,9 +70,9 @@ func (m *Machine) release(s *session, c *Release) Outcome {
 func (m *Machine) reclaim(r *request, why Reason) {
 	g := r.grant()
 	m.giveBack(r)
-	delete(m.requests, r.id)
 	m.emit(Effect{
 		Kind: EffectReturned, Session: r.addressee(), Edge: r.lastEdge, Request: r.id, Grant: g, Reason: why,
 		Node: g.Node, Generation: g.Generation,
 	})
+	m.drop(r)
 }

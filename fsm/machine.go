@@ -47,6 +47,8 @@ type Machine struct {
 	dim     []*provider
 	effects []Effect
 	scratch []*candidate
+
+	spare []*request // empty ones
 }
 
 // New returns a machine that has seen nothing: no configuration, so it refuses every model and node.

@@ -57,8 +57,8 @@ func (m *Machine) dropOrphan(r *request) {
 // end takes a waiter out of the queue for good and tells its session.
 func (m *Machine) end(r *request, why Refusal) {
 	m.unwait(r)
-	delete(m.requests, r.id)
 	m.emit(Effect{Kind: EffectEnded, Session: r.addressee(), Edge: r.lastEdge, Request: r.id, Refusal: why})
+	m.drop(r)
 }
 
 // stir notes that a provider may have capacity that it had not before.

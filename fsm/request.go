@@ -56,6 +56,33 @@ func (r *request) grant() Grant {
 	}
 }
 
+// newRequest returns an empty request, a used one if there is one: with many waiters the garbage collector's work on
+// fresh ones would be most of what an admission costs.
+func (m *Machine) newRequest() *request {
+	if last := len(m.spare) - 1; last >= 0 {
+		r := m.spare[last]
+		m.spare = m.spare[:last]
+		return r
+	}
+	return &request{}
+}
+
+// drop forgets a request that neither waits nor holds a lease; it must not be used afterwards.
+func (m *Machine) drop(r *request) {
+	delete(m.requests, r.id)
+	m.recycle(r)
+}
+
+func (m *Machine) recycle(r *request) {
+	*r = request{}
+	if len(m.spare) < spareMax {
+		m.spare = append(m.spare, r)
+	}
+}
+
+// spareMax is how many used requests are kept for the next ones.
+const spareMax = 1024
+
 // deadline returns when the waiter's wait ends, 0 if never.
 func (m *Machine) deadline(r *request) Time {
 	wait := m.pool().QueueTimeout
