@@ -1,0 +1,121 @@
+package noded
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"iop/configs"
+	"iop/noded/adapter"
+	"iop/proto/nodepb"
+)
+
+// builder makes adapters out of their configuration and of the keys that only the node has.
+type builder struct {
+	keys   map[string]configs.Secret
+	env    configs.Env
+	rhythm rhythm // of the watches
+}
+
+// plan gathers what an adapter is built from. models are the names that its providers serve.
+func (b builder) plan(c *nodepb.AdapterConfig, models []string) stationPlan {
+	p := stationPlan{config: c}
+	if c.GetType() == string(configs.AdapterDemo) {
+		p.models = models
+	}
+	name := c.GetApiKeyEnv()
+	if name == "" {
+		return p
+	}
+	if key, ok := b.keys[name]; ok {
+		p.key = key.Reveal()
+	} else if key, ok := b.env(name); ok {
+		p.key = key
+	} else {
+		p.broken = fmt.Sprintf("the key %s is not there; give it under env: in the node file or in noded's environment, and restart noded", name)
+	}
+	return p
+}
+
+// build makes the adapter, or one that says why it can't be.
+func (b builder) build(p stationPlan) *station {
+	a, err := makeAdapter(p)
+	if err != nil {
+		a = brokenAdapter{fmt.Errorf("adapter %s: %w", p.config.GetId(), err)}
+	}
+	return newStation(a, p)
+}
+
+func makeAdapter(p stationPlan) (adapter.Adapter, error) {
+	if p.broken != "" {
+		return nil, errors.New(p.broken)
+	}
+	switch t := p.config.GetType(); t {
+	case string(configs.AdapterDemo):
+		return makeDemo(p)
+	case string(configs.AdapterCLI):
+		return nil, errors.New("this noded can't run adapters of type cli; update it")
+	default: // every other type is an OpenAI-compatible server, Ollama's /v1 as well
+		o, err := adapter.NewOpenAI(adapter.OpenAIConfig{BaseURL: p.config.GetBaseUrl(), APIKey: p.key})
+		if err != nil {
+			return nil, err
+		}
+		return o, nil
+	}
+}
+
+// Settings of a demo adapter in the payload, as in the edge file.
+const (
+	settingWords        = "words"
+	settingWordInterval = "word_interval_ms"
+	settingFirstToken   = "first_token_ms"
+)
+
+func makeDemo(p stationPlan) (adapter.Adapter, error) {
+	numbers := map[string]int{settingWords: 40, settingWordInterval: 25, settingFirstToken: 150}
+	for name, value := range p.config.GetSettings() {
+		if _, known := numbers[name]; !known {
+			continue // of a newer edge
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("setting %s: %q is not a number from 0", name, value)
+		}
+		numbers[name] = n
+	}
+	return adapter.NewDemo(adapter.DemoConfig{
+		Models:       p.models,
+		Words:        numbers[settingWords],
+		WordInterval: time.Duration(numbers[settingWordInterval]) * time.Millisecond,
+		FirstToken:   time.Duration(numbers[settingFirstToken]) * time.Millisecond,
+	}), nil
+}
+
+// servedBy lists the models of the providers on an adapter, sorted, each once.
+func servedBy(providers []*nodepb.ProviderConfig, id string) []string {
+	var models []string
+	for _, p := range providers {
+		if p.GetAdapter() == id {
+			models = append(models, p.GetModels()...)
+		}
+	}
+	slices.Sort(models)
+	return slices.Compact(models)
+}
+
+// capacityOf is the room on an adapter: that of its providers together; 0 is unlimited.
+func capacityOf(providers []*nodepb.ProviderConfig, id string) int {
+	sum := 0
+	for _, p := range providers {
+		if p.GetAdapter() != id {
+			continue
+		}
+		if p.GetCapacity() == 0 {
+			return 0
+		}
+		sum += int(p.GetCapacity())
+	}
+	return sum
+}

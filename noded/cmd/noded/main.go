@@ -1,0 +1,123 @@
+// Command noded runs a node: it reaches the backends beside it for the edges of its file. Package noded has the daemon;
+// this only reads flags and signals.
+//
+// Exit codes: 0 after an orderly stop, 1 after a failure while running or a second signal, 2 for bad usage or a bad
+// configuration.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"iop/configs"
+	"iop/noded"
+)
+
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv)) }
+
+// run is main without the process around it.
+func run(args []string, stdout, stderr io.Writer, env configs.Env) int {
+	f, err := parseFlags(args, stderr, env)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		return exitUsage
+	case f.version:
+		return say(stdout, "noded "+version())
+	}
+	config, warnings, err := configs.LoadNode(f.config, env)
+	if err != nil {
+		return refuse(stderr, err)
+	}
+	log := slog.New(f.handler(stderr))
+	for _, w := range warnings {
+		log.Warn("configuration", "file", f.config, "warning", w.String())
+	}
+	d, err := noded.New(noded.Options{Config: config, Logger: log, Stdout: stdout, Version: version(), Env: env})
+	if err != nil {
+		return refuse(stderr, err)
+	}
+	ctx, stop := stopOnSignals(log)
+	defer stop()
+	if err := d.Run(ctx); err != nil {
+		log.Error("noded failed", "error", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+// stopOnSignals ends the context at the first SIGINT, SIGTERM or console event, and the process at the second.
+func stopOnSignals(log *slog.Logger) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for stopping := false; ; stopping = true {
+			select {
+			case <-done:
+				return
+			case s := <-signals:
+				if stopping {
+					log.Warn("stopped at once", "signal", s.String())
+					os.Exit(exitFailed)
+				}
+				log.Info("stopping; once more stops at once", "signal", s.String())
+				cancel()
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		<-ended
+		cancel()
+	}
+}
+
+// version is that of the module, or of the commit that the program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return "devel-" + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return "devel"
+}
+
+func say(w io.Writer, line string) int {
+	if _, err := fmt.Fprintln(w, line); err != nil {
+		return exitFailed
+	}
+	return exitOK
+}
+
+// refuse prints a configuration's faults, one a line.
+func refuse(stderr io.Writer, err error) int {
+	_, _ = fmt.Fprintln(stderr, err) // nobody is left to tell
+	return exitUsage
+}

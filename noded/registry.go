@@ -1,0 +1,120 @@
+package noded
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"iop/noded/gate"
+	"iop/proto/nodepb"
+)
+
+// registry is one configuration, ready to run. It is never changed, only replaced.
+type registry struct {
+	revision uint64
+	payload  *nodepb.NodeConfigPayload
+	places   map[string]place      // by adapter id
+	watches  map[string]*watch     // by provider id
+	types    map[string]string     // by provider id
+	gates    map[string]*gate.Gate // by adapter id; outlives a configuration, so that no running run is forgotten
+}
+
+// place is an adapter with its gate.
+type place struct {
+	station *station
+	gate    *gate.Gate
+}
+
+func emptyRegistry() *registry { return &registry{gates: map[string]*gate.Gate{}} }
+
+// same reports whether the registry is this configuration already.
+func (r *registry) same(revision uint64, p *nodepb.NodeConfigPayload) bool {
+	return r.payload != nil && r.revision == revision && proto.Equal(r.payload, p)
+}
+
+// next builds the registry that follows r. Adapters, gates and watches of what has not changed go over to it. Each of
+// its stations counts it as a user.
+func (r *registry) next(b builder, revision uint64, p *nodepb.NodeConfigPayload) (*registry, error) {
+	if err := checkPayload(p); err != nil {
+		return nil, err
+	}
+	n := &registry{
+		revision: revision,
+		payload:  p,
+		places:   map[string]place{},
+		watches:  map[string]*watch{},
+		types:    map[string]string{},
+		gates:    map[string]*gate.Gate{},
+	}
+	for id, g := range r.gates {
+		if g.InFlight() > 0 {
+			n.gates[id] = g
+		}
+	}
+	for _, c := range p.GetAdapters() {
+		n.place(r, b, c)
+	}
+	for _, c := range p.GetProviders() {
+		n.watch(r, b.rhythm, c)
+	}
+	return n, nil
+}
+
+// place takes the adapter over from r if nothing about it has changed, else builds it.
+func (n *registry) place(r *registry, b builder, c *nodepb.AdapterConfig) {
+	id, providers := c.GetId(), n.payload.GetProviders()
+	plan := b.plan(c, servedBy(providers, id))
+	s := r.places[id].station
+	if s == nil || !s.plan.equal(plan) || !s.enter() {
+		s = b.build(plan)
+	}
+	g := r.gates[id]
+	if g == nil {
+		g = gate.New(0)
+	}
+	g.SetCapacity(capacityOf(providers, id))
+	n.gates[id] = g
+	n.places[id] = place{station: s, gate: g}
+}
+
+// watch takes the watch of a provider over from r if nothing about it has changed, else makes it.
+func (n *registry) watch(r *registry, pace rhythm, c *nodepb.ProviderConfig) {
+	s := n.places[c.GetAdapter()].station
+	w := r.watches[c.GetId()]
+	if w == nil || w.station != s || !proto.Equal(w.check, c.GetHealthCheck()) {
+		w = newWatch(c.GetId(), s, c.GetHealthCheck(), pace)
+	}
+	n.watches[c.GetId()] = w
+	n.types[c.GetId()] = c.GetType()
+}
+
+// leave ends the registry's own use of its stations.
+func (r *registry) leave() {
+	for _, p := range r.places {
+		p.station.leave()
+	}
+}
+
+// checkPayload refuses what can't be run as a whole. A single adapter that can't be built is no such thing.
+func checkPayload(p *nodepb.NodeConfigPayload) error {
+	var errs []error
+	adapters := map[string]bool{}
+	for _, a := range p.GetAdapters() {
+		if a.GetId() == "" || adapters[a.GetId()] {
+			errs = append(errs, fmt.Errorf("adapter id %q is empty or given twice", a.GetId()))
+		}
+		adapters[a.GetId()] = true
+	}
+	providers := map[string]bool{}
+	for _, c := range p.GetProviders() {
+		if c.GetId() == "" || providers[c.GetId()] {
+			errs = append(errs, fmt.Errorf("provider id %q is empty or given twice", c.GetId()))
+		}
+		providers[c.GetId()] = true
+		if !adapters[c.GetAdapter()] {
+			errs = append(errs, fmt.Errorf("provider %s names the adapter %q, which is not there", c.GetId(), c.GetAdapter()))
+		}
+	}
+	return errors.Join(errs...)
+}
