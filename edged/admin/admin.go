@@ -2,9 +2,12 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 
+	"iop/edged/adminapi"
 	"iop/fsm"
 )
 
@@ -47,5 +50,60 @@ type Options struct {
 
 // New makes the handler of the admin listener.
 func New(o Options) http.Handler {
-	return http.NotFoundHandler()
+	a := &api{Options: o}
+	if a.Standing == nil {
+		a.Standing = func() Standing { return Standing{Role: "leader", Leader: string(o.Edge)} }
+	}
+	if a.Version == nil {
+		a.Version = func(fsm.NodeID) string { return "" }
+	}
+	if a.Healthy == nil {
+		a.Healthy = func() error { return nil }
+	}
+	if a.Logger == nil {
+		a.Logger = slog.New(slog.DiscardHandler)
+	}
+	return newGuard(o, a.routes())
+}
+
+// api answers the routes.
+type api struct {
+	Options
+	catalog  catalog
+	watchers atomic.Int64
+}
+
+func (a *api) routes() http.Handler {
+	mux := http.NewServeMux()
+	for path, answer := range map[string]answer{
+		"/status":           a.status,
+		"/providers":        a.providers,
+		"/nodes":            a.nodes,
+		"/models":           a.models,
+		"/leases":           a.leases,
+		"/leases/{id...}":   a.lease,
+		"/queue":            a.queue,
+		"/requests/{id...}": a.request,
+		"/healthz":          a.healthz,
+		"/":                 notFound,
+	} {
+		mux.Handle(path, readOnly(a.respond(answer)))
+	}
+	mux.Handle("/watch", readOnly(http.HandlerFunc(a.watch)))
+	if a.Metrics != nil {
+		mux.Handle("/metrics", readOnly(a.Metrics))
+	}
+	return mux
+}
+
+func (a *api) healthz(*http.Request) (any, error) {
+	if err := a.Healthy(); err != nil {
+		return nil, &adminapi.Error{
+			Code:    "failed",
+			Message: fmt.Sprintf("edge %s can't do its work: %v", a.Edge, err),
+			Cure:    "see the edge's log; after the cause is gone, restart edged",
+			Status:  http.StatusServiceUnavailable,
+		}
+	}
+	return adminapi.Health{Status: "ok"}, nil
 }

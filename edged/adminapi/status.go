@@ -28,3 +28,8 @@ type Link struct {
 	State      string `json:"state"`  // pending, ready, fenced
 	Leases     int    `json:"leases"` // that it carries
 }
+
+// Health answers GET /healthz of an edge that can do its work.
+type Health struct {
+	Status string `json:"status"` // ok
+}

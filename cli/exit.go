@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes besides 0.
+const (
+	ExitFailure = 1 // something failed
+	ExitUsage   = 2 // the command line or a file is wrong
+)
+
+// faultError is an error that carries its exit code and, if we know one, what to do about it.
+type faultError struct {
+	code int
+	err  error
+	cure string
+	told bool // the command has printed it already
+}
+
+func (e *faultError) Error() string  { return e.err.Error() }
+func (e *faultError) Unwrap() error  { return e.err }
+func (e *faultError) Remedy() string { return e.cure }
+
+// usage makes an error of the command line.
+func usage(c *cobra.Command, err error) error {
+	return &faultError{code: ExitUsage, err: err, cure: "see '" + c.CommandPath() + " --help'"}
+}
+
+func unknownCommand(c *cobra.Command, name string) error {
+	cure := "see '" + c.CommandPath() + " --help'"
+	if near := c.SuggestionsFor(name); len(near) > 0 {
+		cure = fmt.Sprintf("did you mean '%s %s'?", c.CommandPath(), near[0])
+	}
+	return &faultError{code: ExitUsage, err: fmt.Errorf("unknown command %q of %s", name, c.CommandPath()), cure: cure}
+}
+
+func exitCode(err error) int {
+	var f *faultError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &f):
+		return f.code
+	}
+	return ExitFailure
+}
+
+// report prints an error and its cure.
+func report(w io.Writer, err error) {
+	var f *faultError
+	if errors.As(err, &f) && f.told {
+		return
+	}
+	for i, line := range strings.Split(err.Error(), "\n") {
+		if i == 0 {
+			line = "iopctl: " + line
+		}
+		_, _ = fmt.Fprintln(w, printable(line))
+	}
+	var r interface{ Remedy() string }
+	if errors.As(err, &r) && r.Remedy() != "" {
+		_, _ = fmt.Fprintln(w, "  cure: "+printable(r.Remedy()))
+	}
+}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iop/edged/adminapi"
+)
+
+// edgeDefault is the edge that is asked if none is named.
+const edgeDefault = "127.0.0.1:9080"
+
+// globals are the flags that all commands have.
+type globals struct {
+	env     func(string) (string, bool)
+	edges   []string
+	token   string
+	output  string
+	timeout time.Duration
+	noColor bool
+}
+
+func (g *globals) register(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.StringSliceVar(&g.edges, "edge", nil, "admin `address` of an edge, HOST:PORT; repeat it to name others that are asked if\n"+
+		"one doesn't answer (env IOP_EDGE, default "+edgeDefault+")")
+	f.StringVar(&g.token, "token", "", "admin `token` (better: env IOP_TOKEN, which other users can't see)")
+	f.StringVarP(&g.output, "output", "o", "table", "`format`: table, wide, json or yaml")
+	f.DurationVar(&g.timeout, "timeout", 5*time.Second, "how long a call may take, 0 = as long as it wants")
+	f.BoolVar(&g.noColor, "no-color", false, "no colours, on a terminal too (env NO_COLOR)")
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return g.check(c) }
+	// The name is that of a flag just made, so there is nothing that could fail.
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func formats() []string { return []string{"table", "wide", "json", "yaml"} }
+
+func (g *globals) check(c *cobra.Command) error {
+	if !slices.Contains(formats(), g.output) {
+		return usage(c, fmt.Errorf("unknown output format %q: it is one of %s", g.output, strings.Join(formats(), ", ")))
+	}
+	if g.timeout < 0 {
+		return usage(c, fmt.Errorf("--timeout %s is negative", g.timeout))
+	}
+	return nil
+}
+
+// client makes a client for the edges that flags or environment name.
+func (g *globals) client(c *cobra.Command) (*adminapi.Client, error) {
+	o := adminapi.ClientOptions{Addresses: g.edges, Token: g.token, Timeout: g.timeout}
+	if len(o.Addresses) == 0 {
+		o.Addresses = strings.FieldsFunc(g.lookup("IOP_EDGE"), func(r rune) bool { return r == ',' || r == ' ' })
+	}
+	if len(o.Addresses) == 0 {
+		o.Addresses = []string{edgeDefault}
+	}
+	if o.Token == "" {
+		o.Token = g.lookup("IOP_TOKEN")
+	}
+	client, err := adminapi.NewClient(o)
+	if err != nil {
+		return nil, usage(c, err)
+	}
+	return client, nil
+}
+
+func (g *globals) lookup(name string) string {
+	v, _ := g.env(name)
+	return v
+}

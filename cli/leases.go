@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iop/edged/adminapi"
+)
+
+func newLeases(g *globals) *cobra.Command {
+	c := newGroup("leases", "See the leases: requests that hold a slot")
+	c.AddCommand(newLeasesList(g), newLeasesInspect(g))
+	return c
+}
+
+func newLeasesList(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List all leases",
+		Args:  exactly(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := g.leases(c)
+			if err != nil {
+				return err
+			}
+			return g.print(c, l, func(p *page) { p.table(leaseTable(l.Leases)) })
+		},
+	}
+	return c
+}
+
+func (g *globals) leases(c *cobra.Command) (*adminapi.LeaseList, error) {
+	client, err := g.client(c)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	return client.Leases(c.Context())
+}
+
+func leaseTable(leases []adminapi.Lease) *table {
+	t := &table{
+		columns: []column{
+			{name: "LEASE", right: true},
+			{name: "REQUEST"},
+			{name: "MODEL"},
+			{name: "PROVIDER"},
+			{name: "NODE", wide: true},
+			{name: "CLASS"},
+			{name: "STATE"},
+			{name: "EDGE", wide: true},
+			{name: "SESSION", right: true, wide: true},
+			{name: "GEN", right: true, wide: true},
+			{name: "INDEX", right: true, wide: true},
+			{name: "AGE", right: true},
+		},
+		empty: "No request holds a lease.",
+	}
+	for _, l := range leases {
+		t.rows = append(t.rows, cells(
+			l.ID, l.Request, l.Model, l.Provider, l.Node, l.Class, cell{l.State, leasePaint(l.State)}, l.Edge, l.Session,
+			l.Generation, l.GrantedIndex, span(l.AgeMS),
+		))
+	}
+	return t
+}
+
+func leasePaint(state string) paint {
+	if state == "fencing" {
+		return paintBad
+	}
+	return paintGood
+}
+
+func newLeasesInspect(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "inspect LEASE|REQUEST",
+		Short: "Show a lease and how it came to be",
+		Example: `  iopctl leases inspect 17
+  iopctl leases inspect req-5b1f -o json`,
+		Args:              exactly(1),
+		ValidArgsFunction: g.completeLeases,
+		RunE: func(c *cobra.Command, args []string) error {
+			l, err := g.lease(c, args[0])
+			if err != nil {
+				return err
+			}
+			return g.print(c, l, func(p *page) { showLease(p, l) })
+		},
+	}
+	return c
+}
+
+func (g *globals) lease(c *cobra.Command, id string) (*adminapi.LeaseDetail, error) {
+	client, err := g.client(c)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	return client.Lease(c.Context(), id)
+}
+
+func showLease(p *page, l *adminapi.LeaseDetail) {
+	p.fields(
+		[2]string{"Lease", strconv.FormatUint(l.ID, 10)},
+		[2]string{"State", l.State},
+		[2]string{"Request", l.Request},
+		[2]string{"Model", fmt.Sprintf("%s (at the provider: %s)", l.Model, l.Served)},
+		[2]string{"Class", fmt.Sprintf("%s, %d input tokens estimated", l.Class, l.InputTokens)},
+		[2]string{"Provider", fmt.Sprintf("%s on node %s, generation %d", l.Provider, l.Node, l.Generation)},
+		[2]string{"Edge", fmt.Sprintf("%s, session %d", l.Edge, l.Session)},
+		[2]string{"Enqueued", fmt.Sprintf("%s, index %d, number %d in the order of all", l.EnqueuedAt.Format(time.RFC3339), l.EnqueuedIndex, l.Enqueue)},
+		[2]string{"Granted", fmt.Sprintf("%s, index %d, after waiting %s", l.GrantedAt.Format(time.RFC3339), l.GrantedIndex, span(l.WaitedMS))},
+		[2]string{"Age", span(l.AgeMS)},
+		[2]string{"Fell over from", strings.Join(l.Excluded, ", ")},
+	)
+}
+
+// completeLeases offers the ids of leases and their requests to the shell.
+func (g *globals) completeLeases(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	g.timeout = min(g.timeout, time.Second)
+	list, err := g.leases(c)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var ids []string
+	for _, l := range list.Leases {
+		ids = append(ids, fmt.Sprintf("%d\t%s on %s", l.ID, l.Model, l.Provider), printable(l.Request))
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}

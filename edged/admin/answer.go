@@ -1,0 +1,73 @@
+package admin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"iop/edged/adminapi"
+)
+
+// answer computes the body of a success, or an *adminapi.Error.
+type answer func(*http.Request) (any, error)
+
+// respond writes what an answer computed.
+func (a *api) respond(answer answer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := answer(r)
+		if err == nil {
+			writeJSON(w, http.StatusOK, body)
+			return
+		}
+		var e *adminapi.Error
+		if !errors.As(err, &e) {
+			a.Logger.ErrorContext(r.Context(), "admin answer", "path", r.URL.Path, "error", err)
+			e = &adminapi.Error{
+				Code: "failed", Message: err.Error(), Cure: "see the edge's log", Status: http.StatusInternalServerError,
+			}
+		}
+		writeError(w, e)
+	})
+}
+
+// readOnly lets GET and HEAD through.
+func readOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Allow", "GET, HEAD")
+		writeError(w, &adminapi.Error{
+			Code:    "method_not_allowed",
+			Message: fmt.Sprintf("%s is not allowed on %s", r.Method, r.URL.Path),
+			Cure:    "use GET",
+			Status:  http.StatusMethodNotAllowed,
+		})
+	})
+}
+
+func notFound(r *http.Request) (any, error) {
+	return nil, &adminapi.Error{
+		Code:    "not_found",
+		Message: "there is nothing at " + r.URL.Path,
+		Cure: "the admin listener has /status, /providers, /nodes, /models, /leases, /leases/{id}, /queue, /requests/{id}, " +
+			"/watch, /metrics and /healthz; the OpenAI API is on another port",
+		Status: http.StatusNotFound,
+	}
+}
+
+func writeError(w http.ResponseWriter, e *adminapi.Error) {
+	writeJSON(w, e.Status, adminapi.ErrorBody{Error: e})
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	// An error here means that the caller left.
+	_ = json.NewEncoder(w).Encode(body)
+}
