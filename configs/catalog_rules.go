@@ -21,8 +21,8 @@ func (c *Cluster) checkNodes(r *report) catalog {
 			p.check(r, at)
 			p.checkAdapter(r, at, n, adapters)
 			providerIDs.add(at+".id", p.ID, "the provider "+shorten(p.ID), "provider ids are unique over all nodes: rename one")
-			if providers[p.ID] == nil {
-				providers[p.ID] = p
+			if _, ok := providers[p.ID]; !ok {
+				providers[p.ID] = located{p, at}
 			}
 		}
 		if r.set[at+".runtime.concurrency"] {
@@ -158,6 +158,9 @@ func (p *Provider) checkAdapter(r *report, at string, n *CatalogNode, adapters m
 		return
 	}
 	a, ok := adapters[p.Adapter]
+	if !ok && r.failed(at[:strings.LastIndex(at, ".")]+".adapters") {
+		return // likely the one meant
+	}
 	if !ok {
 		known := make([]string, 0, len(n.Adapters))
 		for _, x := range n.Adapters {

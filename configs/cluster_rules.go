@@ -15,13 +15,18 @@ const (
 var headerPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") // RFC 9110, 5.6.2: token
 
 func (c *Cluster) check(r *report) {
-	catalog := c.checkNodes(r)
-	c.checkModels(r, catalog)
+	c.checkModels(r, c.checkNodes(r))
 	c.OpenAI.check(r)
 }
 
-// catalog is where a provider of the configuration stands.
-type catalog map[string]*Provider
+// catalog has the providers of the configuration by id.
+type catalog map[string]located
+
+// located is a provider and where it stands.
+type located struct {
+	*Provider
+	path string
+}
 
 func (c *Cluster) checkModels(r *report, providers catalog) {
 	if len(c.Models) == 0 && !r.failed("models") {
@@ -42,10 +47,10 @@ func (c *Cluster) checkModels(r *report, providers catalog) {
 }
 
 func (m *Model) checkCandidate(r *report, path, id string, providers catalog) {
-	if r.failed(path) {
+	p, ok := providers[id]
+	if r.failed(path) || r.failedAt("nodes") || ok && r.failed(p.path+".models") {
 		return
 	}
-	p, ok := providers[id]
 	if !ok {
 		r.problem(path, fmt.Sprintf("no node has a provider %s", shorten(id)), didYouMean(id, slices.Collect(maps.Keys(providers)), "add it under nodes[].providers, or correct the id"))
 		return

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -18,6 +19,14 @@ type decoder struct {
 	env    Env
 	// expandUnder is the top key under which ${NAME} is replaced; empty: everywhere.
 	expandUnder string
+	root        reflect.Type
+}
+
+func newDecoder(r *report, env Env, expandUnder string) *decoder {
+	if env == nil {
+		env = func(string) (string, bool) { return "", false }
+	}
+	return &decoder{report: r, env: env, expandUnder: expandUnder}
 }
 
 // defaulter is a type whose elements in lists, or behind pointers, do not start from zero values.
@@ -26,7 +35,10 @@ type defaulter interface{ setDefaults() }
 var secretType = reflect.TypeFor[Secret]()
 
 func (d *decoder) decode(root *yaml.Node, target any) {
-	d.structure(root, "", reflect.ValueOf(target).Elem())
+	v := reflect.ValueOf(target).Elem()
+	d.report.set[""] = true
+	d.root = v.Type()
+	d.structure(root, "", v)
 }
 
 func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
@@ -82,7 +94,7 @@ func (d *decoder) structure(n *yaml.Node, path string, v reflect.Value) {
 	d.eachKey(n, path, func(key string, value *yaml.Node, at string) {
 		f, ok := fields[key]
 		if !ok {
-			d.unknownKey(key, at, fields)
+			d.unknownKey(key, path, at, fields)
 			return
 		}
 		d.value(value, at, f)
@@ -196,6 +208,10 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 		v.SetBool(b)
 	case reflect.Int, reflect.Int64:
 		i, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 0, v.Type().Bits())
+		if errors.Is(err, strconv.ErrRange) {
+			d.report.problem(path, "the number is too large", "give one that fits in 64 bits")
+			return
+		}
 		if err != nil || !plain && tag != "!!int" {
 			fail("write a whole number without quotes or unit")
 			return
@@ -204,7 +220,7 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 	case reflect.Float64:
 		x, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || !plain && tag != "!!int" && tag != "!!float" {
-			fail("write a number without quotes")
+			fail("write a finite number without quotes")
 			return
 		}
 		v.SetFloat(x)

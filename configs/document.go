@@ -29,7 +29,7 @@ func parseDocument(data []byte, r *report) *yaml.Node {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, more yaml.Node
 	if err := dec.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
-		r.syntax(err)
+		r.syntax(err, data)
 		return nil
 	}
 	if len(doc.Content) == 0 || isNull(doc.Content[0]) {
@@ -40,7 +40,7 @@ func parseDocument(data []byte, r *report) *yaml.Node {
 		r.problemAt("", more.Line, "the file holds more than one YAML document", "remove the line '---' and what follows, or split the file")
 		return nil
 	} else if !errors.Is(err, io.EOF) {
-		r.syntax(err)
+		r.syntax(err, data)
 		return nil
 	}
 	root := doc.Content[0]
@@ -52,13 +52,27 @@ func parseDocument(data []byte, r *report) *yaml.Node {
 }
 
 // syntax reports an error of the YAML parser, whose text begins with the line.
-func (r *report) syntax(err error) {
+func (r *report) syntax(err error, data []byte) {
 	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
 	}
-	r.problemAt("", line, "not valid YAML: "+text, "check indentation, quotes and brackets at this line and the one above")
+	cure := "check indentation, quotes and brackets at this line and the one above"
+	if bareReference.Match(aroundLine(data, line)) {
+		cure = `inside { } and [ ] put ${NAME} in quotes: "${NAME}"`
+	}
+	r.problemAt("", line, "not valid YAML: "+text, cure)
+}
+
+// bareReference finds ${NAME} without quotes in a flow, where its braces are taken for YAML's.
+var bareReference = regexp.MustCompile(`[{\[].*[:,\[]\s*\$\{`)
+
+// aroundLine gives a line, counted from 1, and its neighbours; the parser notices some faults a line late.
+func aroundLine(data []byte, line int) []byte {
+	lines := bytes.SplitN(data, []byte("\n"), line+2)
+	first, last := max(line-2, 0), min(line+1, len(lines))
+	return bytes.Join(lines[min(first, last):last], []byte("\n"))
 }
 
 func invalidAt(data []byte) int {

@@ -34,6 +34,7 @@ func promoteLegacy(root *yaml.Node, r *report) {
 			continue
 		}
 		r.warn(values[0].path, fmt.Sprintf("legacy key, taken as provider_pool.%s: there is one queue for all providers; move it there", key))
+		r.moved[keyPath("provider_pool", key)] = values[0].path
 		setChild(pool, key, values[0].node)
 	}
 }

@@ -13,7 +13,7 @@ const FileMax = 16 << 20
 // Env looks a variable up, as os.LookupEnv does.
 type Env = func(name string) (string, bool)
 
-// LoadEdge reads and checks an edge file. env gives the variables for ${NAME}. The error of a faulty file is a *Problems
+// LoadEdge reads and checks an edge file. env gives the variables for ${NAME}; nil has none. The error of a faulty file is a *Problems
 // that names every fault at once.
 func LoadEdge(path string, env Env) (*Edge, []Warning, error) {
 	data, err := readFile(path, "edge")
@@ -28,7 +28,7 @@ func ParseEdge(data []byte, name string, env Env) (*Edge, []Warning, error) {
 	e, r := NewEdge(), newReport()
 	if root := parseDocument(data, r); root != nil {
 		promoteLegacy(root, r)
-		(&decoder{report: r, env: env, expandUnder: "edge"}).decode(root, e)
+		newDecoder(r, env, "edge").decode(root, e)
 		e.normalise()
 		e.check(r)
 	}
@@ -52,7 +52,7 @@ func LoadNode(path string, env Env) (*Node, []Warning, error) {
 func ParseNode(data []byte, name string, env Env) (*Node, []Warning, error) {
 	n, r := NewNode(), newReport()
 	if root := parseDocument(data, r); root != nil {
-		(&decoder{report: r, env: env}).decode(root, n)
+		newDecoder(r, env, "").decode(root, n)
 		n.check(r)
 	}
 	warnings, err := r.result(name)

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -68,14 +69,16 @@ const problemsMax = 1000
 // line of its nearest parent.
 type report struct {
 	lines    map[string]int
-	set      map[string]bool // paths that the file gives a value
-	expanded map[string]bool // paths whose value came from the environment
+	set      map[string]bool   // paths that the file gives a value
+	expanded map[string]bool   // paths whose value came from the environment
+	guessed  map[string]bool   // paths that an unknown key was probably meant to be
+	moved    map[string]string // path in the schema: where the file says it, for legacy keys
 	problems []Problem
 	warnings []Warning
 }
 
 func newReport() *report {
-	return &report{lines: map[string]int{}, set: map[string]bool{}, expanded: map[string]bool{}}
+	return &report{lines: map[string]int{}, set: map[string]bool{}, expanded: map[string]bool{}, guessed: map[string]bool{}, moved: map[string]string{}}
 }
 
 func (r *report) line(path string) int {
@@ -91,6 +94,9 @@ func (r *report) line(path string) int {
 func (r *report) problem(path, cause, cure string) { r.problemAt(path, r.line(path), cause, cure) }
 
 func (r *report) problemAt(path string, line int, cause, cure string) {
+	if from, ok := r.moved[path]; ok {
+		path = from
+	}
 	if len(r.problems) < problemsMax {
 		r.problems = append(r.problems, Problem{Path: path, Line: line, Cause: cause, Cure: cure})
 	}
@@ -98,6 +104,11 @@ func (r *report) problemAt(path string, line int, cause, cure string) {
 
 func (r *report) warn(path, text string) {
 	r.warnings = append(r.warnings, Warning{Path: path, Line: r.line(path), Text: text})
+}
+
+// failedAt tells whether a problem is reported at the very path.
+func (r *report) failedAt(path string) bool {
+	return slices.ContainsFunc(r.problems, func(p Problem) bool { return p.Path == path })
 }
 
 // failed tells whether a problem is reported at the path or below it, so that rules need not report it again.

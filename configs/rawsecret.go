@@ -1,12 +1,6 @@
 package configs
 
-import (
-	"fmt"
-	"reflect"
-	"regexp"
-	"slices"
-	"strings"
-)
+import "regexp"
 
 const rawSecretCure = "never write a secret here: for tokens give token_hash_sha256 ('iopctl tokens hash'), for backend keys api_key_env"
 
@@ -18,21 +12,4 @@ func looksSecret(text string) bool { return secretShape.MatchString(text) }
 // secretKeys are names that people give to raw secrets. They are no keys of the cluster part, whatever the value.
 var secretKeys = []string{
 	"token", "raw_token", "api_key", "apikey", "api_token", "auth_token", "access_token", "secret", "password", "authorization", "bearer", "key", "private_key",
-}
-
-func (d *decoder) unknownKey(key, at string, fields map[string]reflect.Value) {
-	if !d.own(at) && slices.Contains(secretKeys, strings.ToLower(key)) {
-		d.report.problem(at, "a raw secret cannot stand in the part that the cluster shares", rawSecretCure)
-		return
-	}
-	known := make([]string, 0, len(fields))
-	for k := range fields {
-		known = append(known, k)
-	}
-	slices.Sort(known)
-	cure := "known here: " + strings.Join(known, ", ")
-	if near := nearest(key, known); near != "" {
-		cure = fmt.Sprintf("did you mean %s?", near)
-	}
-	d.report.problem(at, "unknown key", cure)
 }

@@ -51,9 +51,7 @@ func checkField(r *report, path string, f reflect.StructField, v reflect.Value) 
 		v = v.Elem()
 	}
 	if f.Tag.Get("required") != "" && isEmpty(v) {
-		if !r.failed(path) {
-			r.problem(path, "is missing", "give it: "+firstSentence(f.Tag.Get("doc")))
-		}
+		checkMissing(r, path, f)
 		return
 	}
 	absent := strings.Contains(f.Tag.Get("json"), ",omit") && v.IsZero() && !r.set[path]
@@ -62,6 +60,19 @@ func checkField(r *report, path string, f reflect.StructField, v reflect.Value) 
 	}
 	checkRange(r, path, f, v)
 	checkEnum(r, path, f, v)
+}
+
+// checkMissing reports a required key, or once what should hold it.
+func checkMissing(r *report, path string, f reflect.StructField) {
+	switch what := keyOf(f) + ": " + firstSentence(f.Tag.Get("doc")); {
+	case r.failed(path) || r.guessed[path] || r.failedAt(parentPath(path)):
+	case len(r.set) > 0 && !r.set[parentPath(path)]:
+		r.problem(parentPath(path), "is missing", "add it, with "+what)
+	case r.set[path]:
+		r.problem(path, "is empty", "give "+what)
+	default:
+		r.problem(path, "is missing", "add "+what)
+	}
 }
 
 func isEmpty(v reflect.Value) bool {
