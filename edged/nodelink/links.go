@@ -2,6 +2,12 @@ package nodelink
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
 
 	"iop/fsm"
 	"iop/proto/nodepb"
@@ -9,7 +15,18 @@ import (
 
 // Links are all links of this edge.
 type Links struct {
-	o Options
+	o       Options
+	started time.Time
+	over    sync.WaitGroup // goroutines that may outlive their gRPC handler
+	buffers bufferPool
+
+	mu      sync.Mutex
+	links   map[fsm.NodeID]*link          // in being, one per node
+	last    map[fsm.NodeID]fsm.Generation // newest registered here
+	fenced  map[fsm.NodeID]fsm.Generation // newest that the machine fenced
+	regs    map[fsm.NodeID]chan struct{}  // held during a node's registration
+	leaving map[*link]struct{}            // lost, their end not yet commanded
+	closing bool                          // Goodbye was said
 }
 
 // New returns Links that Run brings to life. It fails only if a required option is missing.
@@ -17,29 +34,159 @@ func New(o Options) (*Links, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	return &Links{o: o}, nil
+	return &Links{
+		o:       o,
+		started: time.Now(),
+		links:   map[fsm.NodeID]*link{},
+		last:    map[fsm.NodeID]fsm.Generation{},
+		fenced:  map[fsm.NodeID]fsm.Generation{},
+		regs:    map[fsm.NodeID]chan struct{}{},
+		leaving: map[*link]struct{}{},
+	}, nil
 }
+
+// shutdownGrace is how long the last commands may take after Run's context ended.
+const shutdownGrace = 2 * time.Second
 
 // Run accepts nodes until ctx ends, then closes every link and waits for all that it started. It returns nil after ctx
 // ended, else why the listener failed.
-func (l *Links) Run(ctx context.Context) error { panic("being written") }
+func (l *Links) Run(ctx context.Context) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	door := newDoor(l)
+	server := newServer(func(s stream) error { return l.serve(life, s) }, l.o)
+	l.over.Go(func() { _ = server.Serve(door) })
+	stop := context.AfterFunc(ctx, door.shut)
+	defer stop()
 
-// Exchange carries one run over the link that x.Grant names. It returns when the run is really over: by its trailers,
-// by the node's word, because the link is lost, or because the node said nothing for FenceTimeout after a cancel. The
-// end of ctx cancels the run.
-func (l *Links) Exchange(ctx context.Context, x *Exchange, a Answer) End { panic("being written") }
+	err := door.accept()
+	door.shut()
+	l.mu.Lock()
+	l.closing = true
+	for _, k := range l.links {
+		k.lose(fsm.ReasonGoodbye, true, false)
+	}
+	l.mu.Unlock()
+	timer := time.AfterFunc(shutdownGrace, end)
+	defer timer.Stop()
+	server.Stop()
+	l.over.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("node listener: %w", err)
+}
 
 // Effects takes what the machine did to links without their asking. It does not block.
-func (l *Links) Effects(effects []fsm.Effect) { panic("being written") }
+func (l *Links) Effects(effects []fsm.Effect) {
+	for i := range effects {
+		switch e := &effects[i]; e.Kind {
+		case fsm.EffectLinkFenced:
+			l.mu.Lock()
+			l.fenced[e.Node] = max(l.fenced[e.Node], e.Generation)
+			if k := l.links[e.Node]; k != nil && k.generation == e.Generation {
+				k.lose(e.Reason, false, false)
+			}
+			l.mu.Unlock()
+		case fsm.EffectSessionEnded:
+			l.mu.Lock()
+			for _, k := range l.links {
+				k.lose(fsm.ReasonSessionEnded, false, false)
+			}
+			l.mu.Unlock()
+		}
+	}
+}
 
 // Goodbye ends all links in an orderly way: nodes are told, the links are fenced, nothing new is accepted. It returns
 // when that is done or ctx ends. Call it when no exchange is wanted any more.
-func (l *Links) Goodbye(ctx context.Context) { panic("being written") }
-
-// Push sends a configuration to all ready links; the nodes' answers show in Status.
-func (l *Links) Push(revision uint64, payloadFor func(fsm.NodeID) *nodepb.NodeConfigPayload) {
-	panic("being written")
+func (l *Links) Goodbye(ctx context.Context) {
+	l.mu.Lock()
+	l.closing = true
+	var waits []*link
+	for _, k := range l.links {
+		k.send(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_Goodbye{Goodbye: &nodepb.Goodbye{
+			Reason: "the edge stops", RetryAfterMs: uint64(l.o.GoodbyeRetryAfter / time.Millisecond),
+		}}})
+		k.lose(fsm.ReasonGoodbye, true, true)
+		waits = append(waits, k)
+	}
+	for k := range l.leaving {
+		waits = append(waits, k)
+	}
+	l.mu.Unlock()
+	for _, k := range waits {
+		select {
+		case <-k.commanded:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
-// Status returns the links in being, sorted by node.
-func (l *Links) Status() []LinkStatus { panic("being written") }
+// Push sends a configuration to all links; the nodes' answers show in Status.
+func (l *Links) Push(revision uint64, payloadFor func(fsm.NodeID) *nodepb.NodeConfigPayload) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for node, k := range l.links {
+		k.send(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_ConfigRefresh{ConfigRefresh: &nodepb.NodeConfigRefreshRequest{
+			Revision: revision, Payload: payloadFor(node),
+		}}})
+	}
+}
+
+// find returns the link in being of that generation.
+func (l *Links) find(node fsm.NodeID, generation fsm.Generation) *link {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k := l.links[node]; k != nil && k.generation == generation {
+		return k
+	}
+	return nil
+}
+
+// insert makes k the node's link. A link that it supersedes is lost without a command, because the registration was one.
+func (l *Links) insert(k *link) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if old := l.links[k.node]; old != nil {
+		old.lose(fsm.ReasonSuperseded, false, false)
+	}
+	l.links[k.node] = k
+	l.leaving[k] = struct{}{}
+	l.last[k.node] = max(l.last[k.node], k.generation)
+	if k.generation <= l.fenced[k.node] {
+		k.lose(fsm.ReasonLinkLost, false, false)
+	} else if l.closing {
+		k.lose(fsm.ReasonGoodbye, true, false)
+	}
+}
+
+// remove takes k out, if it is still the node's link.
+func (l *Links) remove(k *link) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.links[k.node] == k {
+		delete(l.links, k.node)
+	}
+}
+
+// forget ends the wait for k's last command.
+func (l *Links) forget(k *link) {
+	l.mu.Lock()
+	delete(l.leaving, k)
+	l.mu.Unlock()
+	close(k.commanded)
+}
+
+// stopping tells whether Goodbye was said.
+func (l *Links) stopping() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closing
+}
+
+// stream is the edge's end of one gRPC call.
+type stream = grpc.BidiStreamingServer[nodepb.NodeFrame, nodepb.EdgeFrame]
+
+var errLost = errors.New("link lost")

@@ -1,6 +1,8 @@
 package nodelink
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"iop/fsm"
@@ -21,4 +23,27 @@ type LinkStatus struct {
 	Idle       int           // data connections
 	Busy       int
 	Runs       int
+}
+
+// Status returns the links in being, sorted by node.
+func (l *Links) Status() []LinkStatus {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := make([]LinkStatus, 0, len(l.links))
+	for _, k := range l.links {
+		list = append(list, k.status())
+	}
+	slices.SortFunc(list, func(a, b LinkStatus) int { return strings.Compare(string(a.Node), string(b.Node)) })
+	return list
+}
+
+func (k *link) status() LinkStatus {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return LinkStatus{
+		Node: k.node, Generation: k.generation, Ready: k.ready && !k.isLost, Closing: k.leaving,
+		Version: k.version, Platform: k.platform, Remote: k.conn.Conn.RemoteAddr().String(),
+		Revision: k.revision, RefreshErr: k.refreshErr, RTT: time.Duration(k.rtt.Load()),
+		Idle: len(k.pool.idle), Busy: len(k.pool.busy), Runs: len(k.runs),
+	}
 }

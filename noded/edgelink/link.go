@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"sync"
 	"time"
 
 	"iop/proto/nodepb"
@@ -12,23 +15,23 @@ import (
 
 // Options of a Link. Zero spans and counts take the defaults named with them.
 type Options struct {
-	Address string // host:port of the edge's node listener; required
-	NodeID  string // required
-	Token   string // raw; never logged
-	TLS     *tls.Config
-	Hands   Hands        // required
-	Runs    *Runs        // shared by all links of the node; nil: this link's own
-	Logger  *slog.Logger // nil: silent
-	Version string       // for people
+	Address string      // host:port of the edge's node listener; required
+	NodeID  string      // required
+	Token   string      // raw; never logged
+	TLS     *tls.Config // nil: plain
+	Hands   Hands       // required
+	Runs    *Runs       // shared by all links of the node; nil: this link's own
+	Logger  *slog.Logger
+	Version string // for people
 
-	DialTimeout    time.Duration // 5 s
-	StopWait       time.Duration // how long running runs may go on after ctx ended: 0 = they are canceled at once
+	DialTimeout    time.Duration // also for the answer to Register: 5 s
+	StopWait       time.Duration // how long running runs may go on after ctx ended; 0 = they are canceled at once
 	BackoffMin     time.Duration // 100 ms
 	BackoffMax     time.Duration // 10 s
 	BackoffReset   time.Duration // a link that was up this long starts anew at BackoffMin: 30 s
 	MaxConnections int           // data connections: 1024
 
-	// Observe is told of every change of the link's state; may be nil. It must not block.
+	// Observe is told of every change of the link's state, from one goroutine; may be nil. It must not block.
 	Observe func(State)
 }
 
@@ -58,7 +61,12 @@ var errOptions = errors.New("edgelink: Address, NodeID and Hands are required")
 
 // Link keeps one edge dialled.
 type Link struct {
-	o Options
+	o       Options
+	serving sync.WaitGroup // data connections, which may outlive the life of the link that they belong to
+
+	mu     sync.Mutex
+	health map[string]*nodepb.Health // newest per provider
+	now    *life                     // to tell health to; nil: none is up
 }
 
 // New returns a Link that Run brings to life. It fails only if a required option is missing.
@@ -66,12 +74,120 @@ func New(o Options) (*Link, error) {
 	if o.Address == "" || o.NodeID == "" || o.Hands == nil {
 		return nil, errOptions
 	}
-	return &Link{o: o}, nil
+	if o.Runs == nil {
+		o.Runs = NewRuns()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Observe == nil {
+		o.Observe = func(State) {}
+	}
+	orSpan(&o.DialTimeout, 5*time.Second)
+	orSpan(&o.BackoffMin, 100*time.Millisecond)
+	orSpan(&o.BackoffMax, 10*time.Second)
+	orSpan(&o.BackoffReset, 30*time.Second)
+	if o.MaxConnections <= 0 {
+		o.MaxConnections = 1024
+	}
+	return &Link{o: o, health: map[string]*nodepb.Health{}}, nil
+}
+
+func orSpan(d *time.Duration, def time.Duration) {
+	if *d <= 0 {
+		*d = def
+	}
 }
 
 // Run keeps the link up until ctx ends, then says goodbye, lets running runs end (StopWait), and returns nil when all
 // that it started is over. Refusals and lost links are logged and tried again.
-func (l *Link) Run(ctx context.Context) error { panic("being written") }
+func (l *Link) Run(ctx context.Context) error {
+	defer l.o.Observe(State{Address: l.o.Address, Phase: PhaseStopped})
+	defer l.serving.Wait()
+	backoff := l.o.BackoffMin
+	for ctx.Err() == nil {
+		l.o.Observe(State{Address: l.o.Address, Phase: PhaseDialing})
+		began := time.Now()
+		err := l.once(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(began) >= l.o.BackoffReset {
+			backoff = l.o.BackoffMin
+		}
+		pause := backoff/2 + rand.N(backoff/2+1)
+		backoff = min(2*backoff, l.o.BackoffMax)
+		var bye *byeError
+		if errors.As(err, &bye) && bye.after > 0 {
+			pause = bye.after + rand.N(bye.after/2+1)
+		}
+		l.tell(err, pause)
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+	return nil
+}
+
+// tell logs why the link is not up.
+func (l *Link) tell(err error, pause time.Duration) {
+	log := l.o.Logger.With("edge", l.o.Address, "again_in", pause.Round(time.Millisecond).String())
+	var refused *refusedError
+	var bye *byeError
+	switch {
+	case errors.As(err, &refused):
+		log.Error("the edge refuses this node", "code", refused.code, "cause", refused.message, "cure", refused.cure)
+		l.o.Observe(State{Address: l.o.Address, Phase: PhaseRefused, Code: refused.code, Err: err})
+	case errors.As(err, &bye):
+		log.Info("the edge says goodbye", "cause", bye.reason)
+		l.o.Observe(State{Address: l.o.Address, Phase: PhaseLost, Err: err})
+	default:
+		log.Warn("the link is down", "error", err)
+		l.o.Observe(State{Address: l.o.Address, Phase: PhaseLost, Err: err})
+	}
+}
+
+// refusedError is the edge's Refused.
+type refusedError struct{ code, message, cure string }
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("refused (%s): %s; %s", e.code, e.message, e.cure)
+}
+
+// byeError is an orderly end by the edge.
+type byeError struct {
+	reason string
+	after  time.Duration
+}
+
+func (e *byeError) Error() string { return "goodbye: " + e.reason }
 
 // Health tells the edge of a provider's condition, now and after every reconnect. cause is for people.
-func (l *Link) Health(provider string, state nodepb.Health_State, cause string) { panic("being written") }
+func (l *Link) Health(provider string, state nodepb.Health_State, cause string) {
+	h := &nodepb.Health{Provider: provider, State: state, Cause: cause}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.health[provider] = h
+	if l.now != nil {
+		l.now.send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Health{Health: h}})
+	}
+}
+
+// up makes s the life to tell health to, and tells what is known.
+func (l *Link) up(s *life) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now = s
+	for _, h := range l.health {
+		s.send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Health{Health: h}})
+	}
+}
+
+func (l *Link) down() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now = nil
+}

@@ -1,7 +1,274 @@
 package edgelink
 
-// Runs is what runs on this node, over all links, by generation and run number.
-type Runs struct{}
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"iop/proto/nodepb"
+)
+
+// Runs is what runs on this node, over all links, by generation and run number. All links of a node share one, so that
+// any of them can report what still runs of a generation that is gone.
+type Runs struct {
+	instance uint64
+
+	mu          sync.Mutex
+	generations map[uint64]*generation
+	changed     chan struct{} // closed and replaced when a run of a gone generation ends
+}
 
 // NewRuns returns an empty registry for one life of a node.
-func NewRuns() *Runs { return &Runs{} }
+func NewRuns() *Runs {
+	return &Runs{
+		instance:    rand.Uint64() | 1, // not 0
+		generations: map[uint64]*generation{}, changed: make(chan struct{}),
+	}
+}
+
+// generation is the runs of one link.
+type generation struct {
+	running map[uint64]*running
+	past    [pastMax]past // ring of runs that ended, or were canceled before they came
+	pastAt  int
+	// Of what the ring has forgotten: runs up to forgotten may have ended, runs up to refused must not begin.
+	forgotten, refused uint64
+	unseen             map[uint64]struct{} // canceled before they came
+	gone               bool                // the link is lost
+	reported           int                 // how often its emptiness was reported
+}
+
+// pastMax is how many ended runs of a generation are remembered, for a Cancel that crosses the end.
+const pastMax = 1024
+
+type running struct {
+	lease    uint64
+	stop     func() // ends its context and closes its connection
+	canceled bool
+}
+
+type past struct {
+	run     uint64
+	lease   uint64
+	outcome nodepb.Outcome
+	told    bool // RunEnded was sent
+	unseen  bool
+}
+
+// open begins a generation.
+func (r *Runs) open(gen uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.generations[gen] = &generation{running: map[uint64]*running{}, unseen: map[uint64]struct{}{}}
+}
+
+// start enters a run; false: it was canceled before it came, or its link is gone, and it must not begin.
+func (r *Runs) start(gen, run, lease uint64, stop func()) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := r.generations[gen]
+	if g == nil || g.gone || run <= g.refused {
+		return false
+	}
+	if len(g.unseen) > 0 {
+		if _, ok := g.unseen[run]; ok {
+			return false
+		}
+	}
+	g.running[run] = &running{lease: lease, stop: stop}
+	return true
+}
+
+// end takes a run out. canceled: the edge waits for RunEnded; it counts as told.
+func (r *Runs) end(gen, run uint64, o nodepb.Outcome) (canceled bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := r.generations[gen]
+	u := g.running[run]
+	delete(g.running, run)
+	g.remember(past{run: run, lease: u.lease, outcome: o, told: u.canceled})
+	if g.gone {
+		close(r.changed)
+		r.changed = make(chan struct{})
+	}
+	return u.canceled
+}
+
+// tell marks an ended run as told by RunEnded; false: it already was.
+func (r *Runs) tell(gen, run uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := r.generations[gen]
+	if g == nil {
+		return false
+	}
+	p := g.recall(run)
+	if p == nil || p.told {
+		return false
+	}
+	p.told = true
+	return true
+}
+
+// cancel ends a run early. It returns what to answer at once: nothing for a run that goes on until its backend call is
+// over, and nothing twice.
+func (r *Runs) cancel(gen, run uint64) *nodepb.RunEnded {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := r.generations[gen]
+	if g == nil || g.gone {
+		return nil
+	}
+	if u := g.running[run]; u != nil {
+		u.canceled = true
+		u.stop()
+		return nil
+	}
+	p := g.recall(run)
+	switch {
+	case p != nil && p.told:
+		return nil
+	case p != nil:
+		p.told = true
+		return runEnded(run, p.lease, p.outcome, false)
+	case run <= g.forgotten:
+		return runEnded(run, 0, nodepb.Outcome{Dispatched: "unknown"}, false)
+	}
+	o := nodepb.Outcome{Dispatched: "no", Code: CodeCanceled}
+	g.remember(past{run: run, outcome: o, told: true, unseen: true})
+	g.unseen[run] = struct{}{}
+	return runEnded(run, 0, o, true)
+}
+
+func (g *generation) recall(run uint64) *past {
+	for i := range g.past {
+		if g.past[i].run == run {
+			return &g.past[i]
+		}
+	}
+	return nil
+}
+
+func (g *generation) remember(p past) {
+	old := g.past[g.pastAt]
+	if old.unseen {
+		delete(g.unseen, old.run)
+		g.refused = max(g.refused, old.run)
+	}
+	g.forgotten = max(g.forgotten, old.run)
+	g.past[g.pastAt] = p
+	g.pastAt = (g.pastAt + 1) % pastMax
+}
+
+func runEnded(run, lease uint64, o nodepb.Outcome, unseen bool) *nodepb.RunEnded {
+	return &nodepb.RunEnded{Run: run, Lease: lease, Dispatched: o.Dispatched, Code: o.Code, Message: o.Message, Unseen: unseen}
+}
+
+// lost marks a generation's link as gone and cancels what it started.
+func (r *Runs) lost(gen uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := r.generations[gen]
+	g.gone = true
+	for _, u := range g.running {
+		u.stop()
+	}
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// stop cancels what a living link started.
+func (r *Runs) stop(gen uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, u := range r.generations[gen].running {
+		u.stop()
+	}
+}
+
+// left returns the leases that still run of generations that are gone, and the gone generations that run nothing.
+func (r *Runs) left() (leases, empty []uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for gen, g := range r.generations {
+		switch {
+		case g.gone && len(g.running) == 0:
+			empty = append(empty, gen)
+		case g.gone:
+			leases = append(leases, g.leases()...)
+		}
+	}
+	slices.Sort(leases)
+	return leases, empty
+}
+
+// forget drops gone generations of which the cluster knows that they run nothing.
+func (r *Runs) forget(empty []uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, gen := range empty {
+		delete(r.generations, gen)
+	}
+}
+
+func (g *generation) leases() []uint64 {
+	leases := make([]uint64, 0, len(g.running))
+	for _, u := range g.running {
+		leases = append(leases, u.lease)
+	}
+	slices.Sort(leases)
+	return leases
+}
+
+// emptyReports is how often an empty generation is reported: a report can be lost with the link that carries it.
+const emptyReports = 3
+
+// reports returns what is to be told of generations that are gone, and forgets those that were told to be empty often
+// enough.
+func (r *Runs) reports() []*nodepb.LinkReport {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []*nodepb.LinkReport
+	for gen, g := range r.generations {
+		if !g.gone {
+			continue
+		}
+		list = append(list, &nodepb.LinkReport{Generation: gen, Running: g.leases()})
+		if len(g.running) > 0 {
+			continue
+		}
+		if g.reported++; g.reported >= emptyReports {
+			delete(r.generations, gen)
+		}
+	}
+	slices.SortFunc(list, func(a, b *nodepb.LinkReport) int { return int(a.Generation) - int(b.Generation) })
+	return list
+}
+
+// news returns a channel that is closed when something about gone generations changes.
+func (r *Runs) news() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
+// settle waits until nothing runs of gone generations but what is counted.
+func (r *Runs) settle(ctx context.Context, counted []uint64) error {
+	for {
+		news := r.news()
+		waits := false
+		leases, _ := r.left()
+		for _, lease := range leases {
+			waits = waits || !slices.Contains(counted, lease)
+		}
+		if !waits {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

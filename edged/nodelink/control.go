@@ -1,0 +1,258 @@
+package nodelink
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/peer"
+
+	"iop/fsm"
+	"iop/proto/nodepb"
+)
+
+var errNoConn = errors.New("nodelink: the call came over no connection of this listener")
+
+// serve is one call of a node: registration, then the life of its link. life outlives the call.
+func (l *Links) serve(life context.Context, s stream) error {
+	p, _ := peer.FromContext(s.Context())
+	if p == nil {
+		return errNoConn
+	}
+	addr, ok := p.Addr.(controlAddr)
+	if !ok {
+		return errNoConn
+	}
+	conn := addr.conn
+	reg, err := l.receiveRegister(s, conn)
+	if err != nil {
+		return err
+	}
+	entry, refused := l.check(reg)
+	if refused == nil {
+		conn.proved()
+		var k *link
+		if k, refused = l.register(life, s.Context(), reg, entry, conn); k != nil {
+			l.o.Metrics.LinkUp(reg.Node)
+			l.live(life, k, s)
+			return nil
+		}
+	}
+	l.o.Metrics.LinkRefused(refused.Code)
+	l.o.Logger.Warn("link: refused", "node", reg.Node, "remote", conn.Conn.RemoteAddr().String(),
+		"code", refused.Code, "cause", refused.Message)
+	return s.Send(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_Refused{Refused: refused}})
+}
+
+// receiveRegister waits for the first frame, not longer than HandshakeTimeout.
+func (l *Links) receiveRegister(s stream, conn *controlConn) (*nodepb.Register, error) {
+	timer := time.AfterFunc(l.o.HandshakeTimeout, func() { _ = conn.Close() })
+	defer timer.Stop()
+	f, err := s.Recv()
+	if err != nil {
+		return nil, err
+	}
+	reg := f.GetRegister()
+	if reg == nil {
+		_ = conn.Close()
+		return nil, errors.New("the first frame of a link must be Register")
+	}
+	return reg, nil
+}
+
+// live runs k until it is lost, cleans up, and leaves when the node can have read what is queued.
+func (l *Links) live(life context.Context, k *link, s stream) {
+	stopped := make(chan error, 1)
+	l.over.Go(func() { k.propose(life) })
+	l.over.Go(func() { stopped <- k.receive(s) })
+	var sender sync.WaitGroup
+	sender.Go(func() { k.deliver(s) })
+
+	k.watch(stopped)
+	l.remove(k)
+	k.shutData()
+	k.mu.Lock()
+	reason, orderly := k.reason, k.orderly
+	k.mu.Unlock()
+	close(k.queue) // nothing is queued after the loss
+	if !orderly {
+		_ = k.conn.Close()
+	}
+	timer := time.AfterFunc(flushWait, func() { _ = k.conn.Close() })
+	sender.Wait()
+	timer.Stop()
+	l.o.Metrics.LinkDown(string(k.node), reason.String())
+	l.o.Logger.Info("link: gone", "node", k.node, "generation", k.generation, "reason", reason.String())
+}
+
+// flushWait is how long a node may take to read the last frames of an orderly end.
+const flushWait = time.Second
+
+// watch is the loop that owns the link: it returns when the link is lost.
+func (k *link) watch(stopped <-chan error) {
+	o := &k.links.o
+	silenceMax := time.Duration(o.HeartbeatMissed) * o.HeartbeatInterval
+	ticker := time.NewTicker(o.HeartbeatInterval)
+	defer ticker.Stop()
+	last := k.now()
+	for {
+		select {
+		case <-k.lost:
+			return
+		case err := <-stopped:
+			k.closed(err)
+		case <-ticker.C:
+			late := k.now() - last - o.HeartbeatInterval
+			last = k.now()
+			// This process stood still itself: what the node sent meanwhile has not been read yet.
+			if late < o.HeartbeatInterval && max(k.silence(), k.stuck()) > silenceMax {
+				k.lose(fsm.ReasonHeartbeat, true, false)
+				continue
+			}
+			k.beat(false)
+			k.tend()
+		}
+	}
+}
+
+// closed acts on the end of the node's frames.
+func (k *link) closed(err error) {
+	reason := fsm.ReasonLinkLost
+	k.mu.Lock()
+	if k.leaving {
+		reason = fsm.ReasonGoodbye
+	}
+	k.mu.Unlock()
+	if !errors.Is(err, io.EOF) {
+		k.links.o.Logger.Info("link: closed by the node or the network", "node", k.node, "generation", k.generation, "error", err)
+	}
+	k.lose(reason, true, errors.Is(err, io.EOF))
+}
+
+// deliver sends what is queued until the queue is closed or the transport fails.
+func (k *link) deliver(s stream) {
+	broken := false
+	for f := range k.queue {
+		if broken {
+			continue
+		}
+		k.sendingSince.Store(max(1, int64(k.now())))
+		err := s.Send(f)
+		k.sendingSince.Store(0)
+		if err != nil {
+			broken = true
+			k.lose(fsm.ReasonLinkLost, true, false)
+		}
+	}
+}
+
+// receive takes the node's frames until the transport fails. Handling one never blocks.
+func (k *link) receive(s stream) error {
+	for {
+		f, err := s.Recv()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-k.lost:
+			k.links.o.Metrics.FrameDropped("old_generation")
+			continue
+		default:
+		}
+		k.heard()
+		k.handle(f)
+	}
+}
+
+func (k *link) handle(f *nodepb.NodeFrame) {
+	switch f := f.Frame.(type) {
+	case *nodepb.NodeFrame_Heartbeat:
+		k.heartbeat(f.Heartbeat)
+		if f.Heartbeat.Ping {
+			k.beat(false)
+		}
+	case *nodepb.NodeFrame_RunEnded:
+		k.runEnded(f.RunEnded)
+	case *nodepb.NodeFrame_Ready:
+		k.isReady(f.Ready)
+	case *nodepb.NodeFrame_Health:
+		k.health(f.Health)
+	case *nodepb.NodeFrame_LinkReport:
+		k.report(f.LinkReport)
+	case *nodepb.NodeFrame_RefreshAck:
+		k.refreshed(f.RefreshAck)
+	case *nodepb.NodeFrame_Goodbye:
+		k.goodbye(f.Goodbye)
+	default:
+		k.links.o.Metrics.FrameDropped("unknown")
+	}
+}
+
+func (k *link) isReady(r *nodepb.Ready) {
+	if r.Generation != uint64(k.generation) {
+		k.links.o.Metrics.FrameDropped("ready")
+		return
+	}
+	k.mu.Lock()
+	k.revision = r.Revision
+	k.mu.Unlock()
+	k.proposals.setReady()
+}
+
+func (k *link) health(h *nodepb.Health) {
+	state := fsm.Healthy
+	if h.State == nodepb.Health_STATE_DEGRADED {
+		state = fsm.Degraded
+	}
+	k.setHealth(h.Provider, state, h.Cause)
+}
+
+func (k *link) setHealth(provider string, state fsm.Health, cause string) {
+	ok := k.proposals.setHealth(fsm.SetHealth{
+		Node: k.node, Generation: k.generation, Provider: fsm.ProviderID(provider),
+		Health: state, Cause: cause[:min(len(cause), fsm.CauseMax)],
+	})
+	if !ok {
+		k.links.o.Metrics.FrameDropped("health")
+	}
+}
+
+func (k *link) report(r *nodepb.LinkReport) {
+	running := make([]fsm.LeaseID, len(r.Running))
+	for i, id := range r.Running {
+		running[i] = fsm.LeaseID(id)
+	}
+	ok := k.proposals.setReport(fsm.LinkReport{Node: k.node, Generation: fsm.Generation(r.Generation), Running: running})
+	if !ok {
+		k.links.o.Metrics.FrameDropped("report")
+	}
+}
+
+func (k *link) refreshed(a *nodepb.RefreshAck) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.refreshErr = a.Error
+	if a.Error == "" {
+		k.revision = a.Revision
+	}
+}
+
+// goodbye begins the orderly end: no new run, and the end at once if none is running, else with the last one's. Until
+// then its providers are degraded, so that the machine grants nothing that would be refused.
+func (k *link) goodbye(g *nodepb.Goodbye) {
+	k.mu.Lock()
+	k.leaving = true
+	running := len(k.runs)
+	k.mu.Unlock()
+	k.links.o.Logger.Info("link: the node says goodbye", "node", k.node, "generation", k.generation,
+		"cause", g.Reason, "running", running)
+	if running == 0 {
+		k.lose(fsm.ReasonGoodbye, true, true)
+		return
+	}
+	for _, id := range k.providers {
+		k.setHealth(id, fsm.Degraded, "the node stops")
+	}
+}

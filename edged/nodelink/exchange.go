@@ -1,0 +1,205 @@
+package nodelink
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"iop/proto/nodepb"
+)
+
+const (
+	// tries bounds how often one exchange starts anew because the node never saw it.
+	tries = 3
+	// readBuffer is what an exchange has of its answer in memory, in bytes.
+	readBuffer = 32 << 10
+	// joinMax is up to which size a body is copied behind its head, to go out with one write.
+	joinMax = 8 << 10
+	// keepMax is the largest head buffer that is kept for the next exchange.
+	keepMax = 64 << 10
+)
+
+// buffers are what one exchange needs while it runs; they are pooled.
+type buffers struct {
+	br   *bufio.Reader
+	head []byte
+}
+
+// bufferPool is shared by all links of a process.
+type bufferPool struct{ p sync.Pool }
+
+func (b *bufferPool) get(c net.Conn) *buffers {
+	if u, ok := b.p.Get().(*buffers); ok {
+		u.br.Reset(c)
+		return u
+	}
+	return &buffers{br: bufio.NewReaderSize(c, readBuffer)}
+}
+
+func (b *bufferPool) put(u *buffers) {
+	u.br.Reset(nil)
+	if cap(u.head) > keepMax {
+		u.head = nil
+	}
+	b.p.Put(u)
+}
+
+// Exchange carries one run over the link that x.Grant names. It returns when the run is really over: by its trailers,
+// by the node's word, because the link is lost, or because the node said nothing for FenceTimeout after a cancel. The
+// end of ctx cancels the run.
+func (l *Links) Exchange(ctx context.Context, x *Exchange, a Answer) End {
+	k := l.find(x.Grant.Node, x.Grant.Generation)
+	if k == nil {
+		return End{Dispatched: DispatchedNo, Code: CodeLinkLost, Message: "the node's link is gone"}
+	}
+	if int64(len(x.Body)) > l.o.MaxBodyBytes {
+		return End{Dispatched: DispatchedNo, Code: CodeMalformed, Message: "the body is larger than MaxBodyBytes"}
+	}
+	for try := 1; ; try++ {
+		end, unseen := k.exchange(ctx, x, a)
+		if !unseen || try == tries || ctx.Err() != nil {
+			return end
+		}
+		k.distrust()
+	}
+}
+
+// exchange is one try. unseen: the node never saw the run, and Answer nothing of it.
+func (k *link) exchange(ctx context.Context, x *Exchange, a Answer) (end End, unseen bool) {
+	c, refused := k.take(ctx)
+	if refused != nil {
+		return *refused, false
+	}
+	r := k.begin(x, c)
+	if r == nil {
+		return End{Dispatched: DispatchedNo, Code: CodeLinkLost, Message: "the node's link was lost"}, false
+	}
+	stop := context.AfterFunc(ctx, func() { k.breakOff(r, "the client left") })
+	u := k.links.buffers.get(c)
+	err := k.write(r, x, u)
+	if err == nil {
+		end, err = read(u.br, a)
+	}
+	clean := u.br.Buffered() == 0
+	k.links.buffers.put(u)
+	calm := stop()
+	if err == nil {
+		k.finish(r, calm && clean)
+		return end, false
+	}
+	if !r.sent {
+		k.finish(r, calm)
+		return End{Dispatched: DispatchedNo, Code: CodeMalformed, Message: err.Error()}, false
+	}
+	return k.settle(ctx, r, err)
+}
+
+// write sends head and body. The body is not copied, unless it is so small that one write is cheaper.
+func (k *link) write(r *run, x *Exchange, u *buffers) error {
+	head, err := nodepb.AppendRequest(u.head[:0], r.head(k, x))
+	u.head = head
+	if err != nil {
+		return err
+	}
+	r.sent = true
+	if len(x.Body) <= joinMax {
+		u.head = append(head, x.Body...)
+		_, err = r.conn.Write(u.head)
+		return err
+	}
+	parts := net.Buffers{head, x.Body}
+	_, err = parts.WriteTo(r.conn.Conn)
+	return err
+}
+
+// head is x as it travels.
+func (r *run) head(k *link, x *Exchange) *nodepb.Request {
+	kind := x.Kind
+	if kind == "" {
+		kind = nodepb.KindTunnel
+	}
+	h := &nodepb.Request{
+		Method: x.Method, Path: x.Path,
+		Run: r.number, Lease: r.lease, Generation: uint64(k.generation),
+		Kind: kind, Provider: string(x.Grant.Provider), Adapter: x.Adapter, Served: x.Grant.Served,
+		Trace: x.Trace, Header: x.Header, ContentLength: int64(len(x.Body)),
+	}
+	if !x.Deadline.IsZero() {
+		h.TimeoutMS = uint64(max(1, time.Until(x.Deadline)/time.Millisecond))
+	}
+	return h
+}
+
+// answerError is an error of Answer, to tell it from one of the connection.
+type answerError struct{ err error }
+
+func (e *answerError) Error() string { return "answer: " + e.err.Error() }
+func (e *answerError) Unwrap() error { return e.err }
+
+// read hands the answer on as it arrives: each piece is what one read of the connection brought of one chunk.
+func read(br *bufio.Reader, a Answer) (End, error) {
+	var head nodepb.AnswerHead
+	if err := nodepb.ReadAnswer(br, &head); err != nil {
+		return End{}, err
+	}
+	if head.Over {
+		return ended(head.Outcome, false), nil
+	}
+	if err := a.Head(head.Status, head.Header); err != nil {
+		return End{}, &answerError{err}
+	}
+	for {
+		n, err := nodepb.ReadChunkStart(br)
+		if err != nil {
+			return End{}, err
+		}
+		if n == 0 {
+			break
+		}
+		if err := pass(br, n, a); err != nil {
+			return End{}, err
+		}
+	}
+	var o nodepb.Outcome
+	if err := nodepb.ReadEnd(br, &o); err != nil {
+		return End{}, err
+	}
+	return ended(o, o.Code == ""), nil
+}
+
+// pass hands on one chunk of n bytes straight out of the read buffer.
+func pass(br *bufio.Reader, n int, a Answer) error {
+	for n > 0 {
+		if _, err := br.Peek(1); err != nil {
+			return err
+		}
+		p, err := br.Peek(min(n, br.Buffered()))
+		if err != nil {
+			return err
+		}
+		if err := a.Data(p); err != nil {
+			return &answerError{err}
+		}
+		n -= len(p)
+		if _, err := br.Discard(len(p)); err != nil {
+			return err
+		}
+	}
+	return nodepb.ReadChunkEnd(br)
+}
+
+func ended(o nodepb.Outcome, complete bool) End {
+	return End{Dispatched: dispatched(o.Dispatched), Code: o.Code, Message: o.Message, Complete: complete}
+}
+
+func dispatched(s string) Dispatched {
+	switch s {
+	case "no":
+		return DispatchedNo
+	case "yes":
+		return DispatchedYes
+	}
+	return DispatchedUnknown
+}

@@ -1,0 +1,256 @@
+package edgelink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"iop/proto/nodepb"
+)
+
+// queueMax bounds the frames that wait to be sent. An edge that lets it fill up has lost the link.
+const queueMax = 4096
+
+// stream is the node's end of the one gRPC call.
+type stream = grpc.BidiStreamingClient[nodepb.NodeFrame, nodepb.EdgeFrame]
+
+// life is one life of a link: from Accepted to its loss.
+type life struct {
+	l          *Link
+	generation uint64
+	secret     []byte
+	bodyMax    int64
+	interval   time.Duration
+	silenceMax time.Duration
+	began      time.Time
+
+	queue    chan *nodepb.NodeFrame
+	refresh  chan *nodepb.NodeConfigRefreshRequest // has one place: only the newest counts
+	dead     chan struct{}                         // closed when the life is over
+	beats    atomic.Uint64
+	seen     atomic.Uint64 // newest heartbeat of the edge
+	heardAt  atomic.Int64  // since began, ns
+	stopping atomic.Bool   // takes no new run
+
+	mu    sync.Mutex
+	err   error // why it is over
+	conns map[net.Conn]struct{}
+	open  int // data connections, and those being dialled
+}
+
+var (
+	errSilent   = errors.New("the edge is silent")
+	errUnread   = errors.New("the edge does not read")
+	errNoAnswer = errors.New("the edge did not answer the registration in time")
+)
+
+// once is one life of the link, from dialling to its end, and says why it ended.
+func (l *Link) once(ctx context.Context) error {
+	cc, err := l.control()
+	if err != nil {
+		return fmt.Errorf("prepare the link: %w", err)
+	}
+	defer func() { _ = cc.Close() }()
+	call, hangUp := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx, for the goodbye
+	defer hangUp()
+	st, accepted, err := l.register(ctx, call, hangUp, cc)
+	if err != nil {
+		return err
+	}
+	s := newLife(l, accepted)
+	l.o.Runs.open(s.generation)
+	l.o.Logger.Info("accepted by the edge", "edge", l.o.Address, "edge_id", accepted.Edge, "generation", s.generation)
+	l.o.Observe(State{Address: l.o.Address, Phase: PhasePending, Generation: s.generation})
+
+	var work sync.WaitGroup
+	work.Go(func() { s.deliver(st) })
+	work.Go(func() { s.receive(call, st) })
+	work.Go(func() { s.configure(call, accepted) })
+	s.watch(ctx)
+
+	s.finish(nil)
+	l.down()
+	l.o.Runs.lost(s.generation)
+	s.shutData()
+	hangUp()
+	work.Wait()
+	return s.cause()
+}
+
+// register asks for a link and returns the edge's answer.
+func (l *Link) register(ctx, call context.Context, hangUp func(), cc *grpc.ClientConn) (stream, *nodepb.Accepted, error) {
+	stop := context.AfterFunc(ctx, hangUp)
+	defer stop()
+	timer := time.AfterFunc(2*l.o.DialTimeout, hangUp)
+	defer timer.Stop()
+	st, err := nodepb.NewNodeLinkClient(cc).Link(call)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the link: %w", err)
+	}
+	running, empty := l.o.Runs.left()
+	err = st.Send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Register{Register: &nodepb.Register{
+		Node: l.o.NodeID, Token: l.o.Token, Instance: l.o.Runs.instance,
+		ProtocolMin: nodepb.ProtocolMin, ProtocolMax: nodepb.ProtocolMax,
+		Version: l.o.Version, Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Running: running,
+	}}})
+	if err != nil && !errors.Is(err, io.EOF) { // EOF: Recv has the cause
+		return nil, nil, fmt.Errorf("register: %w", err)
+	}
+	f, err := st.Recv()
+	switch {
+	case err != nil && call.Err() != nil:
+		return nil, nil, errNoAnswer
+	case err != nil:
+		return nil, nil, fmt.Errorf("register: %w", err)
+	case f.GetAccepted() != nil:
+		l.o.Runs.forget(empty) // the registration said it
+		return st, f.GetAccepted(), nil
+	case f.GetRefused() != nil:
+		r := f.GetRefused()
+		if r.Code == "stopping" {
+			return nil, nil, &byeError{reason: r.Message, after: time.Duration(r.RetryAfterMs) * time.Millisecond}
+		}
+		return nil, nil, &refusedError{code: r.Code, message: r.Message, cure: r.Cure}
+	}
+	return nil, nil, fmt.Errorf("register: %w: neither accepted nor refused", nodepb.ErrMalformed)
+}
+
+func newLife(l *Link, a *nodepb.Accepted) *life {
+	s := &life{
+		l: l, generation: a.Generation, secret: a.Secret, bodyMax: int64(a.BodyMaxBytes),
+		interval: max(time.Millisecond, time.Duration(a.HeartbeatIntervalMs)*time.Millisecond),
+		began:    time.Now(),
+		queue:    make(chan *nodepb.NodeFrame, queueMax), refresh: make(chan *nodepb.NodeConfigRefreshRequest, 1),
+		dead: make(chan struct{}), conns: map[net.Conn]struct{}{},
+	}
+	s.silenceMax = time.Duration(max(1, a.HeartbeatMissed)) * s.interval
+	return s
+}
+
+// configure applies the first configuration, ends what is not counted, opens spare connections, reports ready, and then
+// applies what the edge pushes.
+func (s *life) configure(ctx context.Context, a *nodepb.Accepted) {
+	if err := s.l.o.Hands.Configure(ctx, a.Revision, a.Payload); err != nil {
+		s.finish(fmt.Errorf("apply configuration %d: %w", a.Revision, err))
+		return
+	}
+	if err := s.l.o.Runs.settle(ctx, a.Counted); err != nil {
+		s.finish(err)
+		return
+	}
+	s.need(ctx, int(a.SpareConnections))
+	s.send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Ready{Ready: &nodepb.Ready{Generation: s.generation, Revision: a.Revision}}})
+	s.l.up(s)
+	s.l.o.Observe(State{Address: s.l.o.Address, Phase: PhaseReady, Generation: s.generation})
+	for {
+		select {
+		case <-s.dead:
+			return
+		case r := <-s.refresh:
+			ack := &nodepb.RefreshAck{Revision: r.Revision}
+			if err := s.l.o.Hands.Configure(ctx, r.Revision, r.Payload); err != nil {
+				ack.Error = err.Error()
+				s.l.o.Logger.Error("a pushed configuration can't be applied, the old one stays", "revision", r.Revision, "error", err)
+			}
+			s.send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_RefreshAck{RefreshAck: ack}})
+		}
+	}
+}
+
+// watch beats and listens for silence until the life is over. When ctx ends it leads to the orderly end: the edge is
+// told, sends nothing new, and closes the link when the running runs have ended; after StopWait they are canceled, and
+// an edge that does not close after that has the link closed.
+func (s *life) watch(ctx context.Context) {
+	ticker := time.NewTicker(s.interval)
+	defer ticker.Stop()
+	bound := time.NewTimer(time.Hour)
+	bound.Stop()
+	defer bound.Stop()
+	last := s.age()
+	stop := ctx.Done()
+	news := s.l.o.Runs.news()
+	canceled := false
+	for {
+		select {
+		case <-s.dead:
+			return
+		case <-stop:
+			stop = nil
+			s.stopping.Store(true)
+			s.send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Goodbye{Goodbye: &nodepb.Goodbye{Reason: "the node stops"}}})
+			bound.Reset(s.l.o.StopWait)
+		case <-bound.C:
+			if canceled {
+				s.finish(nil)
+				continue
+			}
+			canceled = true
+			s.l.o.Runs.stop(s.generation)
+			bound.Reset(s.silenceMax)
+		case <-news:
+			news = s.l.o.Runs.news()
+			s.report()
+		case <-ticker.C:
+			late := s.age() - last - s.interval
+			last = s.age()
+			// This process stood still itself: what the edge sent meanwhile has not been read yet.
+			if late < s.interval && s.age()-time.Duration(s.heardAt.Load()) > s.silenceMax {
+				s.finish(fmt.Errorf("%w for %s", errSilent, s.silenceMax))
+				continue
+			}
+			s.beat(false)
+			s.report()
+		}
+	}
+}
+
+func (s *life) age() time.Duration { return time.Since(s.began) }
+
+func (s *life) beat(ping bool) {
+	s.send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Heartbeat{Heartbeat: &nodepb.Heartbeat{
+		N: s.beats.Add(1), AgeNs: uint64(s.age()), Answers: s.seen.Load(), Ping: ping,
+	}}})
+}
+
+// report tells what still runs of generations that are gone.
+func (s *life) report() {
+	for _, r := range s.l.o.Runs.reports() {
+		s.send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_LinkReport{LinkReport: r}})
+	}
+}
+
+// send queues a frame. A full queue ends the life.
+func (s *life) send(f *nodepb.NodeFrame) {
+	select {
+	case s.queue <- f:
+	default:
+		s.finish(errUnread)
+	}
+}
+
+// finish ends the life, once; err says why.
+func (s *life) finish(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.dead:
+	default:
+		s.err = err
+		close(s.dead)
+	}
+}
+
+func (s *life) cause() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}

@@ -1,0 +1,113 @@
+package nodepb
+
+import (
+	"bufio"
+	"io"
+	"strconv"
+)
+
+// AppendChunkStart adds the size line of a chunk of n > 0 bytes; n bytes and CRLF follow.
+func AppendChunkStart(b []byte, n int) []byte {
+	b = strconv.AppendUint(b, uint64(n), 16)
+	return append(b, "\r\n"...)
+}
+
+// AppendChunk adds a whole chunk. An empty p adds nothing, because an empty chunk is the last one.
+func AppendChunk(b, p []byte) []byte {
+	if len(p) == 0 {
+		return b
+	}
+	b = AppendChunkStart(b, len(p))
+	b = append(b, p...)
+	return append(b, "\r\n"...)
+}
+
+// AppendEnd adds the last chunk and the outcome as trailers.
+func AppendEnd(b []byte, o Outcome) []byte {
+	b = append(b, "0\r\n"...)
+	b = appendOutcome(b, o)
+	return append(b, "\r\n"...)
+}
+
+// chunkMax bounds what a size line may say: 1 GiB, far above any buffer of ours.
+const chunkMax = 1 << 30
+
+// ReadChunkStart reads a size line; 0 is the last chunk, and ReadEnd comes next.
+func ReadChunkStart(br *bufio.Reader) (int, error) {
+	line, err := br.ReadSlice('\n')
+	if err != nil {
+		return 0, unexpected(err)
+	}
+	if len(line) < 3 || len(line) > 10 || line[len(line)-2] != '\r' {
+		return 0, ErrMalformed
+	}
+	n := 0
+	for _, c := range line[:len(line)-2] {
+		d := hexDigit(c)
+		if d < 0 {
+			return 0, ErrMalformed
+		}
+		n = n<<4 | d
+	}
+	if n > chunkMax {
+		return 0, ErrMalformed
+	}
+	return n, nil
+}
+
+func hexDigit(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c && c <= 'f':
+		return int(c-'a') + 10
+	}
+	return -1
+}
+
+// ReadChunkEnd reads the line end after a chunk's bytes.
+func ReadChunkEnd(br *bufio.Reader) error {
+	p, err := br.Peek(2)
+	if err != nil {
+		return unexpected(err)
+	}
+	if p[0] != '\r' || p[1] != '\n' {
+		return ErrMalformed
+	}
+	_, err = br.Discard(2)
+	return err
+}
+
+// ReadEnd reads the trailers.
+func ReadEnd(br *bufio.Reader, o *Outcome) error {
+	*o = Outcome{}
+	for size := 0; size < HeadMax; {
+		line, err := br.ReadSlice('\n')
+		if err != nil {
+			return unexpected(err)
+		}
+		size += len(line)
+		if len(line) < 2 || line[len(line)-2] != '\r' {
+			return ErrMalformed
+		}
+		if len(line) == 2 {
+			if o.Dispatched == "" {
+				return ErrMalformed
+			}
+			return nil
+		}
+		key, value, ok := cutField(string(line[:len(line)-2]))
+		if !ok {
+			return ErrMalformed
+		}
+		o.set(key, value)
+	}
+	return ErrHeadTooLarge
+}
+
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
