@@ -34,10 +34,11 @@ type Plan struct {
 	Status int         // 0 = 200; else the answer is Body, or an error in OpenAI's shape
 	Header http.Header // added to the answer
 	Body   []byte      // of an answer with Status
-	NotRun bool        // the answer says that nothing ran: it is not counted as a run
+	NotRun bool        // the answer says that nothing ran: it is not counted as a run (Hold BeforeHead works)
 
 	SlowHead time.Duration // pause after each byte of status line and headers
 	Split    int           // at most that many bytes per write, each flushed; 0 = one frame per write
+	CutAt    int           // the body is written in two pieces, the first that long, with a pause between
 	Huge     int           // the text is that many bytes long in one token, instead of Tokens
 	Raw      []byte        // these exact bytes go to the socket, status line and all, then the connection closes
 	Usage    bool          // a last chunk with usage, or usage in a plain answer

@@ -1,9 +1,11 @@
 package backend
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"net/http"
+	"time"
 )
 
 // End is how a run ended.
@@ -69,15 +71,36 @@ func readAsked(body []byte) (asked, error) {
 	return a, err
 }
 
+// abortGrace is how long a run beyond the limit waits for the server to notice that the caller of another one has left:
+// a closed connection and a new one race on their way in.
+const abortGrace = 200 * time.Millisecond
+
+// beginOrWait is begin with abortGrace: only a place that an abort frees in that time was free already.
+func (b *Backend) beginOrWait(ctx context.Context, r *Run) (*running, bool) {
+	for end := time.Now().Add(abortGrace); ; {
+		aborted := b.Stats().Aborted
+		if x, ok := b.begin(r); ok {
+			return x, true
+		}
+		for b.Stats().Aborted == aborted && time.Now().Before(end) && pause(ctx, time.Millisecond) {
+		}
+		if b.Stats().Aborted == aborted {
+			b.mu.Lock()
+			b.stats.Violations++
+			b.mu.Unlock()
+			return nil, false
+		}
+	}
+}
+
 // begin counts a run, or reports that it is beyond the limit.
 func (b *Backend) begin(r *Run) (*running, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.stats.BytesIn += r.Size
 	if b.limit > 0 && b.stats.Current >= b.limit {
-		b.stats.Violations++
 		return nil, false
 	}
+	b.stats.BytesIn += r.Size
 	b.stats.Total++
 	b.stats.Current++
 	b.stats.Peak = max(b.stats.Peak, b.stats.Current)

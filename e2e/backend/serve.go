@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -38,10 +39,13 @@ func (b *Backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.mu.Lock()
 		b.stats.NotRun++
 		b.mu.Unlock()
-		b.refuse(w, &p)
+		x := &running{Run: Run{Tag: a.tag()}, let: make(chan struct{})}
+		if p.Hold == Nowhere || b.hold(r.Context(), x) {
+			b.refuse(w, &p)
+		}
 		return
 	}
-	x, ok := b.begin(&Run{
+	x, ok := b.beginOrWait(r.Context(), &Run{
 		Tag: a.tag(), Path: r.URL.Path, Model: a.Model, Stream: a.Stream,
 		Size: int64(len(body)), Sum: sha256.Sum256(body), Header: r.Header.Clone(),
 	})
@@ -118,6 +122,9 @@ func (b *Backend) plain(ctx context.Context, w http.ResponseWriter, p *Plan, x *
 		sendRaw(w, append(rawHead(w.Header()), body...), p.SlowHead)
 		return Finished
 	}
+	if p.CutAt > 0 {
+		return twoPieces(ctx, w, body, p.CutAt)
+	}
 	half := len(body) / 2
 	if p.Drop != Nowhere || p.Hold == AfterHead || p.Hold == AfterTokens {
 		if write(w, body[:half], p.Split) != nil || p.Hold != Nowhere && !b.hold(ctx, x) {
@@ -158,6 +165,9 @@ func (b *Backend) stream(ctx context.Context, w http.ResponseWriter, p *Plan, x 
 		reset(w)
 		return Dropped
 	}
+	if p.CutAt > 0 {
+		return twoPieces(ctx, w, bytes.Join(p.Frames(x.Path, x.Model), nil), p.CutAt)
+	}
 	tokens := len(p.tokens())
 	for i, f := range p.Frames(x.Path, x.Model) {
 		if i == p.At && p.Hold == AfterTokens && !b.hold(ctx, x) {
@@ -175,6 +185,15 @@ func (b *Backend) stream(ctx context.Context, w http.ResponseWriter, p *Plan, x 
 		}
 	}
 	return Finished // the terminal chunk goes out after the handler, and so after this end
+}
+
+// twoPieces sends a body so that its reader most likely reads it in two pieces.
+func twoPieces(ctx context.Context, w http.ResponseWriter, body []byte, at int) End {
+	at = min(at, len(body))
+	if write(w, body[:at], 0) != nil || !pause(ctx, 300*time.Microsecond) || write(w, body[at:], 0) != nil {
+		return Aborted
+	}
+	return Finished
 }
 
 func (b *Backend) refuse(w http.ResponseWriter, p *Plan) {

@@ -1,0 +1,204 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"iop/e2e/backend"
+)
+
+// TestRefusedRequestsHoldNothing: each kind of bad request has its status, its code and OpenAI's shape, and neither takes
+// a slot nor counts in the queue; the backend never hears of it.
+func TestRefusedRequestsHoldNothing(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, backend.Options{})
+	l := shared(b, 1)
+	l.tokens = map[string]string{"app-a": "key-a", "app-b": "key-b"}
+	l.edge = map[string]any{"max_body_bytes": 100_000}
+	w := newWorld(t, l)
+	good := func(a ask) ask { a.token = "key-a"; return a }
+	for name, c := range map[string]struct {
+		ask    ask
+		status int
+		code   string
+	}{
+		"unknown model":         {good(ask{model: "nobody"}), 404, "model_not_found"},
+		"unknown model, stream": {good(ask{model: "nobody", stream: true}), 404, "model_not_found"},
+		"no key":                {ask{}, 401, "invalid_api_key"},
+		"bad key":               {ask{token: "key-c"}, 401, "invalid_api_key"},
+		"bad key, stream":       {ask{token: "key-c", stream: true}, 401, "invalid_api_key"},
+		"body too large":        {good(ask{prompt: strings.Repeat("x", 100_000)}), 413, "request_too_large"},
+	} {
+		a := w.ask(c.ask)
+		a.tag = name
+		a.wantError(t, c.status, c.code)
+	}
+	for name, body := range map[string]string{
+		"malformed JSON": `{"model":"m",`, "no object": `["m"]`, "empty": ` `, "not JSON": `model=m`, "no model": `{"messages":[]}`,
+		"model is a number": `{"model":1}`, "model is empty": `{"model":""}`, "two values": `{"model":"m"} {"model":"m"}`,
+		"bad UTF-8 model": "{\"model\":\"\xff\xfe\"}", "null": `null`,
+	} {
+		a := w.ask(good(ask{body: []byte(body)}))
+		if a.status != 400 && (a.status != 404 || name != "bad UTF-8 model") {
+			t.Errorf("%s: status %d: %s", name, a.status, a.body)
+		}
+		a.tag = name
+		a.wantError(t, a.status, a.code())
+	}
+	a := w.ask(good(ask{path: "/v1/audio/nonsense", tag: "unknown route"}))
+	if a.status != 404 {
+		t.Errorf("unknown route: %d: %s", a.status, a.body)
+	}
+	if s := b.Stats(); s.Total != 0 {
+		t.Errorf("the backend had %d runs", s.Total)
+	}
+	w.want(200, ask{token: "key-b"})
+	w.awaitIdle()
+	w.grants = 1
+}
+
+// TestRawRequests: what no well-behaved client sends is refused with the right status, or cut off.
+func TestRawRequests(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, backend.Options{})
+	w := newWorld(t, shared(b, 1))
+	post := "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n"
+	for name, c := range map[string]struct {
+		raw    string
+		status int
+	}{
+		"oversized headers":     {post + "X-Big: " + strings.Repeat("x", 2<<20) + "\r\n\r\n", 431},
+		"no HTTP":               {"hello\r\n\r\n", 400},
+		"two lengths":           {post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400},
+		"negative length":       {post + "Content-Length: -1\r\n\r\n", 400},
+		"declared too large":    {post + fmt.Sprintf("Content-Length: %d\r\n\r\n{", 1<<40), 413},
+		"bad chunk":             {post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
+		"GET of a POST route":   {"GET /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 405},
+		"path out of the route": {"GET /v1/../../etc/passwd HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404},
+	} {
+		if got := rawStatus(t, w.edge.openai, c.raw); got != c.status {
+			t.Errorf("%s: status %d, want %d", name, got, c.status)
+		}
+	}
+	w.awaitIdle()
+	w.want(200, ask{})
+	w.awaitIdle()
+	w.grants = 1
+}
+
+// rawStatus sends bytes and returns the status of the answer; 0 = the connection was closed without one.
+func rawStatus(t *testing.T, address, raw string) int {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	go func() { _, _ = io.WriteString(c, raw) }() // the other side may stop reading early
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return 0
+	}
+	_, _ = io.Copy(io.Discard, res.Body)
+	return res.StatusCode
+}
+
+// TestAByteASecond: clients that dribble headers or a body hold no slot and nobody up.
+func TestAByteASecond(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, backend.Options{Limit: 1})
+	w := newWorld(t, shared(b, 1))
+	head := "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+	var slow []net.Conn
+	for i := range 60 {
+		c, err := net.Dial("tcp", w.edge.openai)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		slow = append(slow, c)
+		if i%2 == 0 {
+			_, _ = io.WriteString(c, head[:20])
+		} else {
+			_, _ = io.WriteString(c, head+`{"model":"m",`)
+		}
+	}
+	for i := range 30 {
+		for _, c := range slow {
+			_, _ = c.Write([]byte{head[20+i%10]})
+		}
+		w.want(200, ask{tag: fmt.Sprint("quick", i)})
+	}
+	w.awaitIdle()
+	if n := b.Stats().Total; n != 30 {
+		t.Errorf("%d runs, want 30", n)
+	}
+	w.grants = 30
+}
+
+// TestDribblersAreCutOff: a connection whose headers never end is closed by the edge.
+func TestDribblersAreCutOff(t *testing.T) {
+	if !long() {
+		t.Skip("waits for a timeout of the edge: E2E_LONG=1")
+	}
+	t.Parallel()
+	b := newBackend(t, backend.Options{})
+	w := newWorld(t, shared(b, 1))
+	c, err := net.Dial("tcp", w.edge.openai)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	_, _ = io.WriteString(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n")
+	done := make(chan error, 1)
+	go func() { _, err := io.Copy(io.Discard, c); done <- err }()
+	awaitWithin(t, 4*patience, "the edge closes the connection", func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			_, _ = io.WriteString(c, "X")
+			return false
+		}
+	})
+}
+
+// TestOnlyInferenceTakesSlots: with the only slot taken, models and health answer as ever.
+func TestOnlyInferenceTakesSlots(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, backend.Options{Limit: 1, Default: backend.Plan{Hold: backend.BeforeHead}})
+	l := shared(b, 1)
+	l.models["org/with slash%"] = []string{"p1"}
+	w := newWorld(t, l)
+	f := w.start(ask{tag: "holder"})
+	w.awaitLeases(1)
+	for _, path := range []string{"/v1/models", "/v1/models/m", "/v1/models/ornith:35b", "/v1/models/org%2Fwith%20slash%25", "/healthz", "/readyz"} {
+		if _, err := tryFetch(w.edge.openai, path); err != nil {
+			t.Error(err)
+		}
+	}
+	body, err := tryFetch(w.edge.openai, "/v1/models")
+	if err != nil || !bytes.Contains(body, []byte(`"ornith-fast"`)) || !bytes.Contains(body, []byte(`"owned_by":"iop"`)) {
+		t.Errorf("models: %s, %v", body, err)
+	}
+	if bytes.Contains(body, []byte("served/")) {
+		t.Errorf("the catalog shows inner names: %s", body)
+	}
+	if _, err := tryFetch(w.edge.openai, "/v1/models/nobody"); err == nil || !strings.Contains(err.Error(), "model_not_found") {
+		t.Errorf("an unknown model: %v", err)
+	}
+	if n := len(w.leases()); n != 1 {
+		t.Errorf("%d leases", n)
+	}
+	b.LetAll()
+	a := f.wait(t)
+	a.want(t, 200)
+	w.awaitIdle()
+	w.grants = 1
+}
