@@ -82,8 +82,8 @@ func (m *Machine) configureProviders(configs []ProviderConfig) {
 			continue
 		}
 		p := m.providers[c.ID]
-		if p == nil {
-			p = &provider{node: n}
+		if p == nil || p.node != n && p.inFlight == 0 { // under another node it is another resource
+			p = &provider{}
 			m.providers[c.ID] = p
 		}
 		p.ProviderConfig, p.node, p.removed = c, n, false

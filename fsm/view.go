@@ -13,8 +13,9 @@ func (m *Machine) Snapshot() Snapshot {
 		Models:    make([]ModelView, 0, len(m.models)),
 		Granted:   m.granted, Returned: m.returned,
 	}
+	fencing := m.fencing()
 	for _, id := range sortedKeys(m.providers) {
-		s.Providers = append(s.Providers, m.providers[id].view())
+		s.Providers = append(s.Providers, m.providers[id].view(fencing[id]))
 	}
 	for _, id := range sortedKeys(m.nodes) {
 		if n := m.nodes[id]; !n.removed || len(n.links) > 0 || len(n.providers) > 0 {
@@ -35,7 +36,19 @@ func (m *Machine) Snapshot() Snapshot {
 	return s
 }
 
-func (p *provider) view() ProviderView {
+// fencing counts the leases of fenced links per provider. A provider's may belong to a link of another node than its
+// own: the configuration can move it while they run.
+func (m *Machine) fencing() map[ProviderID]int {
+	count := map[ProviderID]int{}
+	for _, l := range m.fences() {
+		for r := l.firstHeld; r != nil; r = r.heldNext {
+			count[r.provider.ID]++
+		}
+	}
+	return count
+}
+
+func (p *provider) view(fencing int) ProviderView {
 	v := ProviderView{
 		ID: p.ID, Node: p.node.id, Connected: p.node.connected(), Status: p.status(), Health: p.health.String(),
 		Cause: p.cause, Enabled: p.Enabled, Draining: p.drained(), Unlimited: p.Capacity == 0,
@@ -53,16 +66,7 @@ func (p *provider) view() ProviderView {
 		return v
 	}
 	v.Capacity, v.InFlight, v.LongCapacity, v.LongInFlight = p.Capacity, p.inFlight, p.LongCapacity, p.longInFlight
-	for _, l := range p.node.links {
-		if l.state != LinkFenced {
-			continue
-		}
-		for r := l.firstHeld; r != nil; r = r.heldNext {
-			if r.provider == p {
-				v.Fencing++
-			}
-		}
-	}
+	v.Fencing = fencing
 	return v
 }
 
