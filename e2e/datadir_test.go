@@ -36,3 +36,5 @@ func (w *world) checkData() {
 		w.t.Errorf("granted %d leases, returned %d, held %d", s.Granted, s.Returned, held)
 	}
 }
+
+func leaseID(id uint64) fsm.LeaseID { return fsm.LeaseID(id) }

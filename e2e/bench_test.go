@@ -1,0 +1,140 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// BenchmarkGateway puts iop (edged and noded, with durable admission) beside a plain net/http/httputil.ReverseProxy and
+// no gateway at all, in front of the same backend, alternately in one run. Each is its own process. Metrics:
+// iop-req/s, proxy-req/s and their ratio; the added latency over no gateway at p50 and p99, in milliseconds.
+// E2E_BENCH_SLICE (default 1s) is how long each is measured at a time, E2E_BENCH_ROUNDS (default 4) how often.
+func BenchmarkGateway(b *testing.B) {
+	backend := startRole(b, "backend", "")
+	proxy := startRole(b, "proxy", backend)
+	w := newWorld(b, layout{
+		providers: []provider{{id: "p1", url: "http://" + backend + "/v1", capacity: 256}},
+		models:    map[string][]string{"m": {"p1"}}, queue: 1024,
+	})
+	subjects := []string{"direct", "proxy", "iop"}
+	addresses := map[string]string{"direct": backend, "proxy": proxy, "iop": w.edge.openai}
+	for _, stream := range []bool{false, true} {
+		for _, clients := range []int{1, 64} {
+			name := fmt.Sprintf("%s/clients=%d", map[bool]string{false: "plain", true: "stream"}[stream], clients)
+			b.Run(name, func(b *testing.B) {
+				results := map[string]*measured{}
+				for b.Loop() {
+					for range benchRounds() {
+						for _, s := range subjects {
+							measure(b, results, s, addresses[s], clients, stream)
+						}
+					}
+				}
+				report(b, results)
+			})
+		}
+	}
+	w.awaitIdle()
+}
+
+// measured are the samples of one subject.
+type measured struct {
+	latencies []time.Duration
+	took      time.Duration
+	clients   int
+}
+
+func (m *measured) rate() float64 { return float64(len(m.latencies)) / m.took.Seconds() }
+
+// at is the latency at a quantile, in milliseconds.
+func (m *measured) at(q float64) float64 {
+	return float64(m.latencies[int(q*float64(len(m.latencies)-1))]) / float64(time.Millisecond)
+}
+
+func report(b *testing.B, results map[string]*measured) {
+	b.Helper()
+	for _, m := range results {
+		slices.Sort(m.latencies)
+	}
+	iop, proxy, direct := results["iop"], results["proxy"], results["direct"]
+	b.ReportMetric(0, "ns/op") // an operation here is a whole round of measurements
+	b.ReportMetric(iop.rate(), "iop-req/s")
+	b.ReportMetric(proxy.rate(), "proxy-req/s")
+	b.ReportMetric(direct.rate(), "direct-req/s")
+	b.ReportMetric(iop.rate()/proxy.rate(), "iop/proxy")
+	b.ReportMetric(iop.at(0.5)-direct.at(0.5), "iop-added-p50-ms")
+	b.ReportMetric(iop.at(0.99)-direct.at(0.99), "iop-added-p99-ms")
+	b.ReportMetric(proxy.at(0.5)-direct.at(0.5), "proxy-added-p50-ms")
+	b.ReportMetric(proxy.at(0.99)-direct.at(0.99), "proxy-added-p99-ms")
+}
+
+// measure lets clients ask one subject for a slice of time and adds the samples.
+func measure(b *testing.B, results map[string]*measured, subject, address string, clients int, stream bool) {
+	b.Helper()
+	a := ask{stream: stream, tag: "bench"}
+	body := a.bytes()
+	request := []byte(fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+	var mu sync.Mutex
+	m := results[subject]
+	if m == nil {
+		m = &measured{clients: clients}
+		results[subject] = m
+	}
+	var all sync.WaitGroup
+	began := time.Now()
+	end := began.Add(benchSlice())
+	for range clients {
+		all.Go(func() {
+			samples, err := askUntil(address, request, end)
+			mu.Lock()
+			defer mu.Unlock()
+			m.latencies = append(m.latencies, samples...)
+			if err != nil {
+				b.Errorf("%s: %v", subject, err)
+			}
+		})
+	}
+	all.Wait()
+	m.took += time.Since(began)
+	if len(m.latencies) == 0 {
+		b.Fatalf("%s answered nothing", subject)
+	}
+}
+
+func askUntil(address string, request []byte, end time.Time) ([]time.Duration, error) {
+	l, err := newLean(address, request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.c.Close() }()
+	var samples []time.Duration
+	for first := true; time.Now().Before(end); first = false {
+		took, err := l.once()
+		if err != nil {
+			return samples, err
+		}
+		if !first { // the first one pays for the connection
+			samples = append(samples, took)
+		}
+	}
+	return samples, nil
+}
+
+func benchSlice() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("E2E_BENCH_SLICE")); err == nil {
+		return d
+	}
+	return time.Second
+}
+
+func benchRounds() int {
+	if n, err := strconv.Atoi(os.Getenv("E2E_BENCH_ROUNDS")); err == nil {
+		return n
+	}
+	return 4
+}
