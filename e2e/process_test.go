@@ -70,6 +70,10 @@ func spawn(t testing.TB, name string, env []string, path string, args ...string)
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout = &outputStream{o: &p.out, stdout: true}
 	p.cmd.Stderr = &outputStream{o: &p.out}
+	// An open stdin: the processes of the benchmark end with ours, however it ends.
+	if _, err := p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", name, err)
 	}
