@@ -73,7 +73,7 @@ func (g *globals) validate(c *cobra.Command, o validateOptions, files []string) 
 		return err
 	}
 	if !valid {
-		return &faultError{code: ExitUsage, err: errInvalid, told: true}
+		return &faultError{code: ExitUsage, err: errInvalid}
 	}
 	return nil
 }

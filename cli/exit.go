@@ -20,7 +20,6 @@ type faultError struct {
 	code int
 	err  error
 	cure string
-	told bool // the command has printed it already
 }
 
 func (e *faultError) Error() string  { return e.err.Error() }
@@ -53,10 +52,6 @@ func exitCode(err error) int {
 
 // report prints an error and its cure.
 func report(w io.Writer, err error) {
-	var f *faultError
-	if errors.As(err, &f) && f.told {
-		return
-	}
 	for i, line := range strings.Split(err.Error(), "\n") {
 		if i == 0 {
 			line = "iopctl: " + line

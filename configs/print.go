@@ -1,6 +1,8 @@
 package configs
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
@@ -13,19 +15,18 @@ func YAML(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("rewrite JSON as YAML: %w", err)
 	}
 	plain(&doc)
-	out, err := yaml.Marshal(&doc)
-	if err != nil {
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := errors.Join(enc.Encode(&doc), enc.Close()); err != nil {
 		return nil, fmt.Errorf("rewrite JSON as YAML: %w", err)
 	}
-	return out, nil
+	return out.Bytes(), nil
 }
 
 // plain takes the JSON look off a tree; empty lists and maps keep it, as YAML has no other for them.
 func plain(n *yaml.Node) {
-	if len(n.Content) > 0 {
-		n.Style = 0
-	}
-	if n.Kind == yaml.ScalarNode {
+	if len(n.Content) > 0 || n.Kind == yaml.ScalarNode {
 		n.Style = 0
 	}
 	for _, c := range n.Content {
