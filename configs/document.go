@@ -13,7 +13,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-var yamlLine = regexp.MustCompile(`^line (\d+): `)
+var (
+	yamlLine = regexp.MustCompile(`^line (\d+): `)
+	// countsFromZero has the errors whose line the YAML parser counts from 0; it counts all others from 1.
+	countsFromZero = regexp.MustCompile(`^did not find expected ('-' indicator|key|',' or '[\]}]'|node content|<)`)
+)
 
 // parseDocument gives the top mapping of a file that holds exactly one document, or nil after reporting why not.
 func parseDocument(data []byte, r *report) *yaml.Node {
@@ -57,6 +61,9 @@ func (r *report) syntax(err error, data []byte) {
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
+		if countsFromZero.MatchString(text) {
+			line++
+		}
 	}
 	cure := "check indentation, quotes and brackets at this line and the one above"
 	if bareReference.Match(aroundLine(data, line)) {

@@ -63,10 +63,8 @@ func can(adapter configs.AdapterType) fsm.Needs {
 	switch adapter {
 	case configs.AdapterOpenAI:
 		return fsm.AllNeeds
-	case configs.AdapterOllama:
+	case configs.AdapterOllama, configs.AdapterDemo:
 		return fsm.NeedChat | fsm.NeedCompletions | fsm.NeedEmbeddings
-	case configs.AdapterDemo:
-		return fsm.NeedChat | fsm.NeedCompletions
 	case configs.AdapterCLI:
 		return fsm.NeedChat
 	}
