@@ -195,7 +195,7 @@ func (s *life) watch(ctx context.Context) {
 			}
 			canceled = true
 			s.l.o.Runs.stop(s.generation)
-			bound.Reset(s.silenceMax)
+			bound.Reset(min(s.silenceMax, s.l.o.DialTimeout))
 		case <-news:
 			news = s.l.o.Runs.news()
 			s.report()
