@@ -116,8 +116,9 @@ func askUntil(address string, request []byte, end time.Time) (samples []time.Dur
 		if err != nil {
 			return samples, broken + 1, err
 		}
-		took, err := l.once() // it pays for the connection, and is no sample
+		_, err = l.once() // it pays for the connection, and is no sample
 		for err == nil && time.Now().Before(end) {
+			var took time.Duration
 			if took, err = l.once(); err == nil {
 				samples = append(samples, took)
 			}

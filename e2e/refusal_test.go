@@ -73,14 +73,14 @@ func TestRawRequests(t *testing.T) {
 		raw    string
 		status int
 	}{
-		"oversized headers":     {post + "X-Big: " + strings.Repeat("x", 2<<20) + "\r\n\r\n", 431},
-		"no HTTP":               {"hello\r\n\r\n", 400},
-		"two lengths":           {post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400},
-		"negative length":       {post + "Content-Length: -1\r\n\r\n", 400},
-		"declared too large":    {post + fmt.Sprintf("Content-Length: %d\r\n\r\n{", 1<<40), 413},
-		"bad chunk":             {post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
-		"GET of a POST route":   {"GET /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 405},
-		"no route":              {"GET /etc/passwd HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404},
+		"oversized headers":   {post + "X-Big: " + strings.Repeat("x", 2<<20) + "\r\n\r\n", 431},
+		"no HTTP":             {"hello\r\n\r\n", 400},
+		"two lengths":         {post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400},
+		"negative length":     {post + "Content-Length: -1\r\n\r\n", 400},
+		"declared too large":  {post + fmt.Sprintf("Content-Length: %d\r\n\r\n{", 1<<40), 413},
+		"bad chunk":           {post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
+		"GET of a POST route": {"GET /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 405},
+		"no route":            {"GET /etc/passwd HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404},
 	} {
 		if got := rawStatus(t, w.edge.openai, c.raw); got != c.status {
 			t.Errorf("%s: status %d, want %d", name, got, c.status)
@@ -156,8 +156,8 @@ func TestDribblersAreCutOff(t *testing.T) {
 	}
 	defer func() { _ = c.Close() }()
 	_, _ = io.WriteString(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n")
-	done := make(chan error, 1)
-	go func() { _, err := io.Copy(io.Discard, c); done <- err }()
+	done := make(chan struct{})
+	go func() { defer close(done); _, _ = io.Copy(io.Discard, c) }()
 	awaitWithin(t, 4*patience, "the edge closes the connection", func() bool {
 		select {
 		case <-done:

@@ -2,8 +2,10 @@ package cut
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
+	"os"
 	"testing"
 	"time"
 )
@@ -64,7 +66,7 @@ func (c *caller) silent() {
 	_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 	if got, err := c.r.ReadByte(); err == nil {
 		c.t.Fatalf("heard %q", got)
-	} else if ne, ok := err.(net.Error); !ok || !ne.Timeout() {
+	} else if !errors.Is(err, os.ErrDeadlineExceeded) {
 		c.t.Fatal("the connection ended: ", err)
 	}
 }
