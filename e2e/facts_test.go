@@ -54,7 +54,11 @@ func fact[T any](w *world, path string) T {
 	return v
 }
 
-func (w *world) status() adminapi.Status { w.t.Helper(); return fact[adminapi.Status](w, "/status") }
+func (w *world) status() adminapi.Status {
+	w.t.Helper()
+	return fact[adminapi.Status](w, "/status")
+}
+
 func (w *world) leases() []adminapi.Lease {
 	w.t.Helper()
 	return fact[adminapi.LeaseList](w, "/leases").Leases
@@ -130,6 +134,9 @@ func (w *world) awaitIdle() {
 		if p.InFlight != 0 || p.LongInFlight != 0 || p.Queued != 0 || p.LongQueued != 0 {
 			w.t.Errorf("provider %s is not at rest: %+v", p.ID, p)
 		}
+	}
+	if n := w.metric("iop_gate_refusals_total"); n != 0 {
+		w.t.Errorf("a node's gate had to refuse %v times: a lease was wrong", n)
 	}
 }
 

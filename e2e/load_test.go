@@ -128,6 +128,10 @@ func TestMetricsCarryNoClientStrings(t *testing.T) {
 	if strings.Contains(page, "chosen-by-a-client") {
 		t.Error("a client's string is in the metrics")
 	}
+	granted, returned := w.metric("iop_leases_granted_total"), w.metric("iop_leases_returned_total")
+	if ok := w.metric("iop_requests_total", `model="m"`); granted != 5 || returned != 5 || ok != 5 {
+		t.Errorf("5 requests: granted %v, returned %v, counted %v", granted, returned, ok)
+	}
 	if !strings.Contains(page, `model="m"`) || !strings.Contains(page, `provider="p1"`) {
 		t.Errorf("the metrics lack the model or the provider:\n%s", tail(page, 60))
 	}
