@@ -1,0 +1,64 @@
+# A machine with Go, make and a POSIX shell is enough for run, test, build and bench. `make help` lists the targets.
+
+SHELL   := /bin/sh
+TOOL    := go tool -modfile=.tools/go.mod
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -X main.stamped=$(VERSION)
+PROTOS  := $(wildcard proto/*/*.proto)
+# Rooms whose tests are quick enough under the race detector to run them often.
+RACE    := ./fsm/... ./storage/... ./configs/... ./edged/... ./noded/... ./cli/...
+
+# What is in the binaries about the version comes from LDFLAGS, so the go command need not ask git.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test race check lint vet generated tidy vuln bench proto clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## edge, node and a demo backend in one process; prints a curl line
+	go run -ldflags '$(LDFLAGS)' ./cli/cmd/iopctl dev
+
+build: ## edged, noded and iopctl into bin/
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./edged/cmd/edged ./noded/cmd/noded ./cli/cmd/iopctl
+
+test: ## all tests; needs nothing but Go
+	go test -timeout 35m ./...
+
+race: ## the tests of the rooms (not e2e) under the race detector; needs a C compiler
+	go test -race -timeout 35m $(RACE)
+
+check: vet lint generated tidy ## what a change must pass besides the tests; the first run builds the linters
+
+vet: ## go vet, for noded on its other systems too
+	go vet ./...
+	GOOS=windows GOARCH=amd64 go vet ./noded/...
+	GOOS=windows GOARCH=amd64 go build -o /dev/null ./noded/cmd/noded
+	GOOS=darwin GOARCH=arm64 go vet ./noded/...
+	GOOS=darwin GOARCH=arm64 go build -o /dev/null ./noded/cmd/noded
+
+lint: ## golangci-lint, pinned in .tools/go.mod
+	$(TOOL) golangci-lint run ./...
+
+generated: ## is the generated code that of the sources? Needs the protoc that made it, else it is skipped
+	@sh .tools/protoc.sh check $(PROTOS)
+	go test -run 'TestSchemaFilesAreCurrent' ./configs
+
+tidy: ## are go.mod and go.sum what the imports ask for?
+	go mod tidy -diff
+
+vuln: ## known vulnerabilities in what we use; asks the network
+	$(TOOL) govulncheck ./...
+
+bench: ## all benchmarks, into bin/bench.txt for benchstat; BENCH and COUNT narrow or repeat them
+	@mkdir -p bin
+	go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),1) -timeout 3h ./... > bin/bench.txt; \
+	code=$$?; cat bin/bench.txt; \
+	echo "written to bin/bench.txt; compare two with: $(TOOL) benchstat OLD NEW"; exit $$code
+
+proto: ## generate the Go code of proto/*/*.proto; needs protoc
+	@sh .tools/protoc.sh write $(PROTOS)
+
+clean: ## remove what the targets above made
+	rm -rf bin
