@@ -65,7 +65,7 @@ type Admission struct {
 	waiting  map[fsm.RequestID]*ticket
 	open     int // requests and leases that have not come to their end
 	stopping bool
-	turned   bool // waiters are sent away: Drain's bound is over
+	turned   bool          // waiters are sent away: Drain's bound is over
 	idle     chan struct{} // closed when open falls to 0; nil = nobody waits for it
 }
 

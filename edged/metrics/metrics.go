@@ -101,6 +101,18 @@ func (m *Metrics) Returned(reason string) { (*m.returned.get(reason)).Inc() }
 // that ended or refused one. It must be a name of ours, not text of a node.
 func (m *Metrics) LinkEvent(event string) { (*m.links.get(event)).Inc() }
 
+// LinkUp counts an accepted registration of a node.
+func (m *Metrics) LinkUp(string) { m.LinkEvent("registered") }
+
+// LinkDown counts the end of a link by the name of its reason.
+func (m *Metrics) LinkDown(_, reason string) { m.LinkEvent(reason) }
+
+// LinkRefused counts a refused registration by its code.
+func (m *Metrics) LinkRefused(code string) { m.LinkEvent("refused_" + code) }
+
+// FrameDropped counts a frame about something that this edge does not know.
+func (m *Metrics) FrameDropped(string) { m.unknownRuns.Inc() }
+
 // Requeued counts a request that went back to its place because a backend did not run it.
 func (m *Metrics) Requeued() { m.requeues.Inc() }
 
@@ -109,9 +121,6 @@ func (m *Metrics) ReleaseRetried() { m.releaseRetries.Inc() }
 
 // GateRefused counts a dispatch that a node's gate refused.
 func (m *Metrics) GateRefused() { m.gateRefusals.Inc() }
-
-// UnknownRun counts a frame about a run that this edge does not know.
-func (m *Metrics) UnknownRun() { m.unknownRuns.Inc() }
 
 // LeaderChanged counts a change of the leader.
 func (m *Metrics) LeaderChanged() { m.leaderChanges.Inc() }

@@ -1,0 +1,332 @@
+package openai
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Bounds of an answer.
+const (
+	bufferedMax = 256 << 10 // a JSON answer up to this is sent in one piece, with its length
+	bufferKept  = 64 << 10  // a larger buffer is not kept for the next request
+)
+
+// answer is what becomes of a backend's answer.
+//
+//	              ┌─ event stream, or not JSON ──▶ live: passed on as it arrives
+//	Head ─────────┤
+//	              └─ JSON, 429 or 503 ──▶ buffered ──over 256 KiB──▶ live
+//	                                         └── End ──▶ sent whole with its length, or held when another one may run it
+type answer struct {
+	status int // 0 = no head yet
+	header http.Header
+	buffer []byte
+	reader reader
+	live   bool // the head has gone to the client
+	early  bool // the client has got the head of a stream while it waited
+	queued bool // it has waited
+
+	dispatched Dispatched
+	complete   bool // it has come to its orderly end
+	firstByte  time.Duration
+	writeErr   error
+	deadline   time.Time // for the client to take bytes
+	held       held
+}
+
+// held is the answer of a backend that did not run the request.
+type held struct {
+	status int
+	header http.Header
+	body   []byte
+	cause  string
+}
+
+// keep takes over the buffers of an answer that has ended.
+func (a *answer) keep(old *answer) {
+	if cap(old.buffer) <= bufferKept {
+		a.buffer = old.buffer[:0]
+	}
+	r := &old.reader
+	if cap(r.out) <= bufferKept {
+		a.reader.out = r.out[:0]
+	}
+	a.reader.from, a.reader.to, a.reader.held = r.from[:0], r.to[:0], r.held[:0]
+}
+
+// begin prepares for another backend's answer.
+func (a *answer) begin() {
+	a.status, a.header, a.buffer = 0, nil, a.buffer[:0]
+	a.reader.reset(false, "", "")
+}
+
+// committed tells whether something of the backend's answer has gone to the client.
+func (a *answer) committed() bool { return a.live }
+
+// hold keeps the answer of a backend that did not run the request, for the case that nobody else can.
+func (a *answer) hold(cause string) {
+	a.held.cause = cause
+	if a.status == 0 {
+		return
+	}
+	a.held = held{status: a.status, header: a.header, body: append([]byte(nil), a.buffer...), cause: cause}
+}
+
+// restore makes the held answer the one to be sent.
+func (a *answer) restore() {
+	a.status, a.header, a.buffer = a.held.status, a.held.header, append(a.buffer[:0], a.held.body...)
+	a.dispatched, a.complete = DispatchedNo, true
+}
+
+// Head takes the backend's status and headers.
+func (x *exchange) Head(status int, h http.Header) error {
+	a := &x.answer
+	a.status, a.header = status, h
+	a.firstByte = time.Since(x.began)
+	kind := mediaType(h)
+	events := kind == "text/event-stream"
+	isJSON := kind == "application/json" || strings.HasSuffix(kind, "+json")
+	served := x.out.Grant.Served
+	if encoding := first(h["Content-Encoding"]); encoding != "" && !strings.EqualFold(encoding, "identity") || !events && !isJSON {
+		// What can't be read is passed as it is, under the reader's eyes but without a document in it.
+		a.reader.reset(false, x.name, x.name)
+		a.reader.doc = docOff
+	} else {
+		a.reader.reset(events, served, x.name)
+	}
+	switch {
+	case a.early && !(events && status < http.StatusBadRequest):
+		return nil // it will be told as an event
+	case a.early:
+		a.live = true
+		return nil
+	case isJSON, status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+		return nil // it is buffered
+	}
+	x.goLive(!events && len(a.reader.from) == 0)
+	return x.flush()
+}
+
+// goLive sends the head. Its length is only right if the body is passed unchanged.
+func (x *exchange) goLive(sameLength bool) {
+	a := &x.answer
+	h := x.w.Header()
+	pass(h, a.header)
+	if n := a.header["Content-Length"]; sameLength && len(n) == 1 {
+		h["Content-Length"] = n
+	}
+	if a.reader.events {
+		noBuffering(h)
+	}
+	x.ours(h)
+	x.granted(h, DispatchedYes)
+	x.w.WriteHeader(a.status)
+	a.live = true
+}
+
+// Data takes the next bytes of the backend's answer.
+func (x *exchange) Data(p []byte) error {
+	a := &x.answer
+	out := a.reader.write(p)
+	if a.live {
+		if len(out) == 0 {
+			return nil
+		}
+		return x.send(out)
+	}
+	a.buffer = append(a.buffer, out...)
+	if len(a.buffer) <= bufferedMax {
+		return nil
+	}
+	if a.early {
+		a.buffer = a.buffer[:bufferedMax] // it only becomes an error event
+		return nil
+	}
+	x.goLive(false)
+	err := x.send(a.buffer)
+	a.buffer = nil
+	return err
+}
+
+// send passes bytes to the client at once. The client must take them within the stall timeout.
+func (x *exchange) send(p []byte) error {
+	x.patience()
+	if _, err := x.w.Write(p); err != nil {
+		x.answer.writeErr = err
+		return err
+	}
+	return x.flush()
+}
+
+func (x *exchange) flush() error {
+	var err error
+	switch f := x.w.(type) {
+	case interface{ FlushError() error }:
+		err = f.FlushError()
+	case http.Flusher:
+		f.Flush()
+	}
+	if err != nil {
+		x.answer.writeErr = err
+	}
+	return err
+}
+
+// patience moves the deadline for writing on, but not for each piece.
+func (x *exchange) patience() {
+	a, stall := &x.answer, x.s.o.StallTimeout
+	now := time.Now()
+	if a.deadline.Sub(now) > stall-stall/8 {
+		return
+	}
+	a.deadline = now.Add(stall)
+	if d, ok := x.w.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		_ = d.SetWriteDeadline(a.deadline)
+	}
+}
+
+// keepAlive gives a waiting stream a sign of life: its head, if it has none yet, and a comment.
+func (x *exchange) keepAlive(position int) {
+	a := &x.answer
+	if !a.early {
+		a.early = true
+		h := x.w.Header()
+		streamHeader(h)
+		x.ours(h)
+		x.w.WriteHeader(http.StatusOK)
+	}
+	b := append(a.buffer[:0], ": queued"...)
+	if position > 0 {
+		b = append(b, " position="...)
+		b = appendInt(b, position)
+	}
+	a.buffer = append(b, "\n\n"...)
+	_ = x.send(a.buffer) // the context ends if the client has left
+	a.buffer = a.buffer[:0]
+}
+
+// finish brings the client's answer to its end, now that the lease is on its way back. abort = it must break off.
+func (x *exchange) finish() (abort bool) {
+	a := &x.answer
+	defer func() {
+		if !a.deadline.IsZero() && !abort {
+			x.endPatience()
+		}
+	}()
+	switch {
+	case x.err != nil || a.writeErr != nil:
+		return a.live || a.early
+	case a.live && a.complete:
+		if rest := a.reader.end(); len(rest) > 0 {
+			_ = x.send(rest)
+		}
+		return a.writeErr != nil
+	case a.live || a.early:
+		return x.breakOff()
+	case x.fail != nil:
+		x.tellFailure()
+		return false
+	}
+	x.sendWhole()
+	return false
+}
+
+// endPatience takes the write deadline off a connection that goes on to another request.
+func (x *exchange) endPatience() {
+	if d, ok := x.w.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		_ = d.SetWriteDeadline(time.Time{})
+	}
+}
+
+// sendWhole sends a buffered answer with its length.
+func (x *exchange) sendWhole() {
+	a := &x.answer
+	a.buffer = append(a.buffer, a.reader.end()...)
+	h := x.w.Header()
+	pass(h, a.header)
+	if len(a.buffer) > 0 || a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+		h["Content-Length"] = []string{string(appendInt(nil, len(a.buffer)))}
+	}
+	x.ours(h)
+	x.granted(h, a.dispatched)
+	x.patience()
+	x.w.WriteHeader(a.status)
+	_, a.writeErr = x.w.Write(a.buffer)
+}
+
+// tellFailure answers with an error while the status is still open.
+func (x *exchange) tellFailure() {
+	h := x.w.Header()
+	x.ours(h)
+	if x.out.Grant.Lease != 0 {
+		x.granted(h, x.fail.dispatched)
+	} else if x.model != nil {
+		h["X-Iop-Dispatched"] = []string{DispatchedNo.header()}
+	}
+	if x.fail.status == http.StatusRequestTimeout || x.fail.status == http.StatusRequestEntityTooLarge {
+		h["Connection"] = []string{"close"}
+	}
+	x.patience()
+	x.fail.write(x.w, x.s.o.Runner.RetryAfter())
+}
+
+// breakOff ends an answer whose head the client already has: a stream gets an error event, and then the connection is
+// broken, so that nobody can take it for complete.
+func (x *exchange) breakOff() (abort bool) {
+	a := &x.answer
+	if waiting := a.early && !a.live; waiting || a.reader.events {
+		var b []byte
+		if !waiting {
+			b = append(append(b, a.reader.end()...), a.reader.close()...)
+		}
+		b = append(b, "data: "...)
+		b = append(x.errorEvent(b), "\n\n"...)
+		_ = x.send(b)
+	}
+	x.hardReset()
+	return true
+}
+
+// errorEvent appends the error as one line: the backend's own, if it answered with one, or ours.
+func (x *exchange) errorEvent(b []byte) []byte {
+	a := &x.answer
+	if x.fail == nil && a.status >= http.StatusBadRequest {
+		var own struct {
+			Error json.RawMessage `json:"error"`
+		}
+		if json.Unmarshal(a.buffer, &own) == nil && len(own.Error) > 0 && own.Error[0] == '{' {
+			if line, err := json.Marshal(own); err == nil {
+				return append(b, line...)
+			}
+		}
+	}
+	f := x.fail
+	if f == nil {
+		f = &failure{kind: kindProvider, message: "The provider answered with status " + string(appendInt(nil, a.status)) + " and no event stream."}
+		x.fail = f
+	}
+	return f.body(b)
+}
+
+// hardReset resets the connection of a client to whom its plain end would look like the end of the answer: one that
+// speaks HTTP/1.0. Others see that the last chunk is missing.
+func (x *exchange) hardReset() {
+	if x.r.ProtoAtLeast(1, 1) {
+		return
+	}
+	c, _, err := http.NewResponseController(x.w).Hijack()
+	if err != nil {
+		return
+	}
+	var tcp *net.TCPConn
+	if t, ok := c.(*net.TCPConn); ok {
+		tcp = t
+	}
+	if tcp != nil {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
+}

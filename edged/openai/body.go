@@ -1,0 +1,92 @@
+package openai
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+)
+
+// Bounds of reading a request's body.
+const (
+	bodyFirstBytes  = 64 << 10 // set aside at once, whatever length is announced
+	bodyGrowth      = 4        // then how much more at a time, so that an announced length alone costs nothing
+	bodyKeptBytes   = 64 << 10 // a larger buffer is not kept for the next request
+	bodyBytesPerSec = 32 << 10 // each such many bytes give a second more
+)
+
+// errLeft: the client left while it sent its body.
+var errLeft = errors.New("the client left")
+
+// readBody reads the whole body into x.body. Its length is bounded, and so is the time: bodyTimeout and a second more
+// per bodyBytesPerSec received.
+func (x *exchange) readBody(r *http.Request) *failure {
+	limit := x.s.o.MaxBodyBytes
+	if r.ContentLength > limit {
+		return tooLarge(limit)
+	}
+	x.body = x.body[:0]
+	if r.ContentLength == 0 {
+		return nil
+	}
+	size := r.ContentLength
+	if size < 0 {
+		size = limit + 1
+	}
+	x.body = grow(x.body, min(size, bodyFirstBytes))
+	began := time.Now()
+	x.setReadDeadline(began.Add(x.s.o.BodyTimeout))
+	for extended := 0; ; {
+		if len(x.body) == cap(x.body) && int64(len(x.body)) < size {
+			x.body = grow(x.body, min(size, int64(bodyGrowth*len(x.body))))
+		}
+		n, err := r.Body.Read(x.body[len(x.body):min(int64(cap(x.body)), size)])
+		x.body = x.body[:len(x.body)+n]
+		switch {
+		case int64(len(x.body)) > limit:
+			return tooLarge(limit)
+		case err == io.EOF:
+			x.setReadDeadline(time.Time{})
+			return nil
+		case err != nil:
+			return x.unread(err)
+		}
+		if seconds := len(x.body) / bodyBytesPerSec; seconds > extended {
+			extended = seconds
+			x.setReadDeadline(began.Add(x.s.o.BodyTimeout + time.Duration(seconds)*time.Second))
+		}
+	}
+}
+
+func (x *exchange) unread(err error) *failure {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &failure{kind: kindSlow, message: fmt.Sprintf(
+			"The body did not arrive in time: %d bytes in %v. Send it faster.", len(x.body), x.s.o.BodyTimeout)}
+	}
+	x.err = fmt.Errorf("%w: read body: %w", errLeft, err)
+	return &failure{kind: kindMalformed, message: "The body ended too early."}
+}
+
+func tooLarge(limit int64) *failure {
+	return &failure{kind: kindTooLarge, message: fmt.Sprintf(
+		"The body is larger than %d bytes. Send less, or ask the operator to raise max_body_bytes.", limit)}
+}
+
+// grow returns b with room for size bytes in all.
+func grow(b []byte, size int64) []byte {
+	if int64(cap(b)) >= size {
+		return b
+	}
+	return append(make([]byte, 0, size), b...)
+}
+
+// setReadDeadline bounds reads of the client's connection; a writer that can't is left alone.
+func (x *exchange) setReadDeadline(t time.Time) {
+	if d, ok := x.w.(interface{ SetReadDeadline(time.Time) error }); ok {
+		_ = d.SetReadDeadline(t)
+		return
+	}
+	_ = http.NewResponseController(x.w).SetReadDeadline(t)
+}

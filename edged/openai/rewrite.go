@@ -1,0 +1,297 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// reader follows the bytes of an answer without holding them back: it maps the top-level model of JSON documents back to
+// the key that the client asked for, and notes the usage. Documents are the whole body, or the data of each event of an
+// event stream. It holds back no more than a model's name, and only while the name is arriving.
+type reader struct {
+	events bool   // it is an event stream
+	from   []byte // the served name; empty = the model is left alone
+	to     []byte // the JSON string that takes its place
+
+	out   []byte // what write returns, if it is not its argument
+	start int    // of the argument of write: before it all is in out
+	held  []byte // beginning of a model's name, quote included
+
+	line lineState
+	seen int  // of "data:", how many bytes have matched
+	cr   bool // the last byte was a CR that ended a line
+	open bool // an event has begun and its blank line has not come
+
+	doc   docState
+	depth int
+	usage bool // at depth 2 of the usage object
+	inKey bool // a string at hand is a key
+	field field
+	key   [keyBytesMax]byte
+	keyN  int
+	num   int64
+	count counts
+}
+
+// counts are the tokens that a backend reported last; -1 = it said nothing.
+type counts struct{ in, out int64 }
+
+// keyBytesMax is longer than every key that is looked for.
+const keyBytesMax = 24
+
+// field is what the value at hand means.
+type field uint8
+
+const (
+	fieldNone field = iota
+	fieldModel
+	fieldUsage
+	fieldIn
+	fieldOut
+)
+
+// docState is where in a JSON document the reader is.
+type docState uint8
+
+const (
+	docStart  docState = iota // before the top-level value
+	docOpen                   // between tokens
+	docString                 // in a string that means nothing
+	docEscape
+	docKey // in a key that may mean something
+	docKeyEscape
+	docModel // in the model's name
+	docModelEscape
+	docNumber // in a count of tokens
+	docOff    // nothing more to look for
+)
+
+// reset prepares for an answer. served is the model's name at the provider, key that of the client; equal = only the
+// usage is of interest.
+func (r *reader) reset(events bool, served, key string) {
+	*r = reader{
+		events: events, from: r.from[:0], to: r.to[:0], out: r.out[:0], held: r.held[:0],
+		count: counts{in: -1, out: -1},
+	}
+	if served != key {
+		r.from = append(r.from, served...)
+		r.to = appendQuoted(r.to, key)
+	}
+}
+
+// write takes the next bytes and returns those to be sent now: p itself or a buffer that is valid until the next call.
+func (r *reader) write(p []byte) []byte {
+	r.out, r.start = r.out[:0], 0
+	if r.events {
+		r.stream(p)
+	} else {
+		r.json(p, 0, len(p))
+	}
+	if r.doc == docModel || r.doc == docModelEscape {
+		r.held = append(r.held, p[r.start:]...)
+		return r.out
+	}
+	if r.start == 0 && len(r.out) == 0 {
+		return p
+	}
+	r.out = append(r.out, p[r.start:]...)
+	return r.out
+}
+
+// end returns what is still held back when the answer has ended.
+func (r *reader) end() []byte {
+	if r.doc == docNumber {
+		r.counted()
+	}
+	r.doc = docOff
+	r.out = append(r.out[:0], r.held...)
+	r.held = r.held[:0]
+	return r.out
+}
+
+// json follows p[i:end] of a document.
+func (r *reader) json(p []byte, i, end int) {
+	for ; i < end; i++ {
+		c := p[i]
+		switch r.doc {
+		case docString:
+			for c != '"' && c != '\\' {
+				if i++; i == end {
+					return
+				}
+				c = p[i]
+			}
+			if r.doc = docOpen; c == '\\' {
+				r.doc = docEscape
+			}
+		case docEscape:
+			r.doc = docString
+		case docOpen, docStart:
+			r.between(p, i)
+		case docKey:
+			switch {
+			case c == '"':
+				r.doc = docOpen
+				r.named()
+			case c == '\\':
+				r.doc, r.keyN = docKeyEscape, keyBytesMax
+			case r.keyN < keyBytesMax:
+				r.key[r.keyN] = c
+				r.keyN++
+			}
+		case docKeyEscape:
+			r.doc = docKey
+		case docModel:
+			switch {
+			case c == '"':
+				r.modelled(p, i)
+			case c == '\\':
+				r.doc = docModelEscape
+			default:
+				r.giveUp(p, i)
+			}
+		case docModelEscape:
+			r.doc = docModel
+			r.giveUp(p, i)
+		case docNumber:
+			if '0' <= c && c <= '9' && r.num < 1<<50 {
+				r.num = 10*r.num + int64(c-'0')
+				continue
+			}
+			if c == '.' || c == 'e' || c == 'E' || '0' <= c && c <= '9' {
+				r.doc, r.field = docOpen, fieldNone // no count
+				continue
+			}
+			r.counted()
+			r.between(p, i)
+		case docOff:
+			return
+		}
+	}
+}
+
+// looking tells whether keys at this depth can mean something.
+func (r *reader) looking() bool { return r.depth == 1 || r.depth == 2 && r.usage }
+
+// between takes a byte that is not inside a string or number.
+func (r *reader) between(p []byte, i int) {
+	switch c := p[i]; c {
+	case '"':
+		switch {
+		case r.depth == 0:
+			r.doc = docOff
+		case !r.looking():
+			r.doc = docString
+		case r.inKey:
+			r.doc, r.keyN = docKey, 0
+		case r.field == fieldModel && len(r.from) > 0:
+			r.out = append(r.out, p[r.start:i]...)
+			r.start, r.doc = i, docModel
+		default:
+			r.doc = docString
+		}
+	case '{', '[':
+		if r.depth == 0 && c == '[' {
+			r.doc = docOff
+			return
+		}
+		r.doc = docOpen
+		r.depth++
+		if r.depth == 1 {
+			r.inKey = true
+		} else if r.depth == 2 && r.field == fieldUsage && c == '{' {
+			r.usage, r.inKey, r.field = true, true, fieldNone
+		}
+	case '}', ']':
+		if r.depth--; r.depth == 1 {
+			r.usage, r.inKey, r.field = false, false, fieldNone
+		} else if r.depth <= 0 {
+			r.doc = docOff
+		}
+	case ',':
+		if r.looking() {
+			r.inKey, r.field = true, fieldNone
+		}
+	case ':':
+		if r.looking() {
+			r.inKey = false
+		}
+	case ' ', '\t', '\n', '\r':
+	default:
+		switch {
+		case r.depth == 0:
+			r.doc = docOff
+		case '0' <= c && c <= '9' && r.usage && r.depth == 2 && r.field != fieldNone:
+			r.doc, r.num = docNumber, int64(c-'0')
+		}
+	}
+}
+
+// named has a whole key.
+func (r *reader) named() {
+	r.field = fieldNone
+	switch string(r.key[:r.keyN]) {
+	case "model":
+		if r.depth == 1 {
+			r.field = fieldModel
+		}
+	case "usage":
+		if r.depth == 1 {
+			r.field = fieldUsage
+		}
+	case "prompt_tokens", "input_tokens":
+		if r.depth == 2 {
+			r.field = fieldIn
+		}
+	case "completion_tokens", "output_tokens":
+		if r.depth == 2 {
+			r.field = fieldOut
+		}
+	}
+}
+
+// counted has a whole count. Later ones replace earlier ones: backends that report more than once report totals.
+func (r *reader) counted() {
+	switch r.field {
+	case fieldIn:
+		r.count.in = r.num
+	case fieldOut:
+		r.count.out = r.num
+	}
+	r.doc = docOpen
+}
+
+// modelled has the whole name of the model; p[i] is its closing quote.
+func (r *reader) modelled(p []byte, i int) {
+	r.held = append(r.held, p[r.start:i+1]...)
+	if r.isServed(r.held) {
+		r.out = append(r.out, r.to...)
+	} else {
+		r.out = append(r.out, r.held...)
+	}
+	r.held, r.start, r.doc = r.held[:0], i+1, docOpen
+}
+
+// giveUp lets go of a name that is too long to be the served one; the rest of it is a string like any other.
+func (r *reader) giveUp(p []byte, i int) {
+	if len(r.held)+i+1-r.start <= 6*len(r.from)+1 {
+		return
+	}
+	r.release(p, i+1)
+	r.doc = docString
+}
+
+// release sends what is held back as it came, up to p[i].
+func (r *reader) release(p []byte, i int) {
+	r.out = append(append(r.out, r.held...), p[r.start:i]...)
+	r.held, r.start = r.held[:0], i
+}
+
+// isServed tells whether a JSON string is the served name.
+func (r *reader) isServed(quoted []byte) bool {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return bytes.Equal(quoted[1:len(quoted)-1], r.from)
+	}
+	var s string
+	return json.Unmarshal(quoted, &s) == nil && s == string(r.from)
+}

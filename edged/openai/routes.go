@@ -1,0 +1,132 @@
+package openai
+
+import (
+	"net/http"
+	"strings"
+
+	"iop/fsm"
+)
+
+// route is an inference route.
+type route struct {
+	path   string
+	needs  fsm.Needs
+	embeds bool // it generates nothing, so no generation policy applies
+}
+
+var (
+	routeChat        = route{path: "/v1/chat/completions", needs: fsm.NeedChat}
+	routeCompletions = route{path: "/v1/completions", needs: fsm.NeedCompletions}
+	routeEmbeddings  = route{path: "/v1/embeddings", needs: fsm.NeedEmbeddings, embeds: true}
+)
+
+// ServeHTTP answers a client.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var to *route
+	switch r.URL.Path {
+	case "/v1/chat/completions":
+		to = &routeChat
+	case "/v1/completions":
+		to = &routeCompletions
+	case "/v1/embeddings":
+		to = &routeEmbeddings
+	default:
+		s.serveOther(w, r)
+		return
+	}
+	if r.Method != http.MethodPost {
+		s.tell(w, r, notAllowed(w, r, "POST"))
+		return
+	}
+	x := s.take(w, r, to)
+	abort := x.serve(r)
+	s.putBack(x)
+	if abort {
+		// The client must see a broken stream: no last chunk, and the connection closed.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// serveOther answers what takes no slot.
+func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if s.gets(r.URL.Path) {
+			s.tell(w, r, notAllowed(w, r, "GET, HEAD"))
+		} else {
+			s.tell(w, r, unknownURL(r))
+		}
+		return
+	}
+	switch path := r.URL.Path; {
+	case path == "/healthz":
+		writeJSON(w, http.StatusOK, []byte("{\"status\":\"ok\"}\n"))
+	case path == "/readyz":
+		s.serveReady(w, r)
+	case path == "/v1/models" || strings.HasPrefix(path, modelsPath) && len(path) > len(modelsPath):
+		s.serveModels(w, r)
+	default:
+		s.tell(w, r, unknownURL(r))
+	}
+}
+
+func (s *Server) gets(path string) bool {
+	return path == "/healthz" || path == "/readyz" || path == "/v1/models" || strings.HasPrefix(path, modelsPath)
+}
+
+func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) {
+	if s.o.Ready != nil {
+		if err := s.o.Ready(); err != nil {
+			s.tell(w, r, &failure{kind: kindNoLeader, message: "Not ready: " + err.Error()})
+			return
+		}
+	}
+	writeJSON(w, http.StatusOK, []byte("{\"status\":\"ready\"}\n"))
+}
+
+func (s *Server) serveModels(w http.ResponseWriter, r *http.Request) {
+	c := s.catalog.Load()
+	if _, ok := c.identify(r.Header); !ok {
+		s.tell(w, r, badKey(r.Header))
+		return
+	}
+	w.Header()["X-Request-Id"] = []string{s.answerID(r, "")}
+	if r.URL.Path == "/v1/models" {
+		writeJSON(w, http.StatusOK, c.list)
+		return
+	}
+	if f := s.serveModel(w, r, c); f != nil {
+		s.tell(w, r, f)
+	}
+}
+
+// tell answers a request that never reached admission.
+func (s *Server) tell(w http.ResponseWriter, r *http.Request, f *failure) {
+	w.Header()["X-Request-Id"] = []string{s.answerID(r, "")}
+	s.o.Metrics.Route("", "").Ended(f.outcome)
+	f.write(w, s.o.Runner.RetryAfter())
+}
+
+func badKey(h http.Header) *failure {
+	if bearer(h) == "" {
+		return &failure{kind: kindKey, message: "No API key was sent. Send it as 'Authorization: Bearer KEY' or 'x-api-key: KEY'."}
+	}
+	return &failure{kind: kindKey, message: "The API key is not known here. Check it, or ask the operator to add its hash to openai.principal_tokens."}
+}
+
+func notAllowed(w http.ResponseWriter, r *http.Request, allow string) *failure {
+	w.Header()["Allow"] = []string{allow}
+	return &failure{kind: kindMethod, message: "The method " + shown(r.Method) + " is not allowed here. Use " + allow + "."}
+}
+
+func unknownURL(r *http.Request) *failure {
+	return &failure{kind: kindURL, message: "There is no " + shown(r.Method) + " " + shown(r.URL.Path) +
+		". Check the URL; this gateway serves /v1/chat/completions, /v1/completions, /v1/embeddings and /v1/models."}
+}
+
+// shown is a client's text, short enough for a message.
+func shown(s string) string {
+	if len(s) > 200 {
+		return s[:200] + "…"
+	}
+	return s
+}
