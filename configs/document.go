@@ -95,7 +95,7 @@ func invalidAt(data []byte) int {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// describe names what a node is. The value is shown only where it can be no secret, and cut short.
+// describe names what a node is. The value is shown only where it can be no secret, and only if it is short.
 func describe(n *yaml.Node, show bool) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -105,18 +105,17 @@ func describe(n *yaml.Node, show bool) string {
 	case yaml.AliasNode:
 		return "an alias"
 	}
-	kind := map[string]string{"!!int": "the number", "!!float": "the number", "!!bool": "the truth value", "!!null": "nothing"}[n.ShortTag()]
-	switch {
-	case kind == "":
-		kind = "the text"
-	case kind == "nothing":
-		return kind
+	kind, value := "text", strconv.Quote(n.Value)
+	switch n.ShortTag() {
+	case "!!null":
+		return "nothing"
+	case "!!int", "!!float":
+		kind, value = "number", n.Value
+	case "!!bool":
+		kind, value = "truth value", n.Value
 	}
 	if !show || len(n.Value) > 40 {
-		return "a " + strings.TrimPrefix(kind, "the ")
+		return "a " + kind
 	}
-	if kind == "the text" {
-		return kind + " " + strconv.Quote(n.Value)
-	}
-	return kind + " " + n.Value
+	return "the " + kind + " " + value
 }

@@ -78,7 +78,7 @@ func TestQueueBoundsAbsentAndZero(t *testing.T) {
 
 func TestEnvironmentInTheOwnPart(t *testing.T) {
 	env := map[string]string{"DIR": "/var/lib/iop", "NAME": "1", "SIZE": "4096", "YES": "true", "ODD": "a: [b"}
-	e, _, err := ParseEdge([]byte(in(t, "models:", `  max_body_bytes: ${SIZE}
+	_, _, err := ParseEdge([]byte(in(t, "models:", `  max_body_bytes: ${SIZE}
   control_plane: { address: "10.0.0.1:1", token: "${ODD}" }
   cluster: { plaintext: "${YES}" }
 `)), "f", func(n string) (string, bool) { v, ok := env[n]; return v, ok })
@@ -90,7 +90,7 @@ func TestEnvironmentInTheOwnPart(t *testing.T) {
   cluster:
     plaintext: ${YES}
 `))
-	e, _, err = ParseEdge([]byte(text), "f", func(n string) (string, bool) { v, ok := env[n]; return v, ok })
+	e, _, err := ParseEdge([]byte(text), "f", func(n string) (string, bool) { v, ok := env[n]; return v, ok })
 	if err != nil {
 		t.Fatal(err)
 	}
