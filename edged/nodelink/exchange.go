@@ -138,7 +138,8 @@ type answerError struct{ err error }
 func (e *answerError) Error() string { return "answer: " + e.err.Error() }
 func (e *answerError) Unwrap() error { return e.err }
 
-// read hands the answer on as it arrives: each piece is what one read of the connection brought of one chunk.
+// read hands the answer on as it arrives: each piece is what there was to read. Chunks are joined only if they arrived
+// together, and never waited for.
 func read(br *bufio.Reader, a Answer) (End, error) {
 	var head nodepb.AnswerHead
 	if err := nodepb.ReadAnswer(br, &head); err != nil {
@@ -169,25 +170,45 @@ func read(br *bufio.Reader, a Answer) (End, error) {
 	return ended(o, o.Code == ""), nil
 }
 
-// pass hands on one chunk of n bytes straight out of the read buffer.
+// pass hands on a chunk of n bytes straight out of the read buffer, and with its end the chunks behind it that are
+// there already.
 func pass(br *bufio.Reader, n int, a Answer) error {
 	for n > 0 {
 		if _, err := br.Peek(1); err != nil {
 			return err
 		}
-		p, err := br.Peek(min(n, br.Buffered()))
+		p, err := br.Peek(br.Buffered())
 		if err != nil {
 			return err
 		}
-		if err := a.Data(p); err != nil {
+		used := min(n, len(p))
+		n -= used
+		if n == 0 {
+			p, used = join(p, used)
+		}
+		if err := a.Data(p[:min(len(p), used)]); err != nil {
 			return &answerError{err}
 		}
-		n -= len(p)
-		if _, err := br.Discard(len(p)); err != nil {
+		if _, err := br.Discard(used); err != nil {
 			return err
 		}
 	}
 	return nodepb.ReadChunkEnd(br)
+}
+
+// join moves the bytes of whole chunks that follow the first n bytes of b up to these. It overwrites only what was used.
+func join(b []byte, n int) (joined []byte, used int) {
+	end := n
+	used = n
+	for {
+		start, more := nodepb.NextChunk(b[used:])
+		if more == 0 {
+			return b[:end], used
+		}
+		copy(b[end:], b[used+start:used+start+more])
+		end += more
+		used += start + more
+	}
 }
 
 func ended(o nodepb.Outcome, complete bool) End {

@@ -77,7 +77,7 @@ func ReadAnswer(br *bufio.Reader, a *AnswerHead) error {
 	}
 	*a = AnswerHead{Status: n}
 	var fields headers
-	fields.expect(strings.Count(rest, "\n"))
+	fields.expect(strings.Count(rest, "\n"), 2)
 	for {
 		line, rest, _ = cutLine(rest)
 		if line == "" {

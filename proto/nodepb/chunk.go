@@ -55,6 +55,27 @@ func ReadChunkStart(br *bufio.Reader) (int, error) {
 	return n, nil
 }
 
+// NextChunk looks into b, which begins behind a chunk's bytes, for a further chunk that is there as a whole: n bytes from
+// start. n is 0 if there is none, or not yet, or if it is the last chunk.
+func NextChunk(b []byte) (start, n int) {
+	if len(b) < 6 || b[0] != '\r' || b[1] != '\n' {
+		return 0, 0
+	}
+	i := 2
+	for ; i < len(b) && i < 10; i++ {
+		d := hexDigit(b[i])
+		if d < 0 {
+			break
+		}
+		n = n<<4 | d
+	}
+	start = i + 2
+	if i == 2 || start > len(b) || b[i] != '\r' || b[i+1] != '\n' || n > len(b)-start {
+		return 0, 0
+	}
+	return start, n
+}
+
 func hexDigit(c byte) int {
 	switch {
 	case '0' <= c && c <= '9':
@@ -78,6 +99,9 @@ func ReadChunkEnd(br *bufio.Reader) error {
 	return err
 }
 
+// endedWell is the trailer of nearly all answers.
+const endedWell = HeaderDispatched + ": yes\r\n"
+
 // ReadEnd reads the trailers.
 func ReadEnd(br *bufio.Reader, o *Outcome) error {
 	*o = Outcome{}
@@ -95,6 +119,10 @@ func ReadEnd(br *bufio.Reader, o *Outcome) error {
 				return ErrMalformed
 			}
 			return nil
+		}
+		if string(line) == endedWell {
+			o.Dispatched = "yes"
+			continue
 		}
 		key, value, ok := cutField(string(line[:len(line)-2]))
 		if !ok {

@@ -67,7 +67,9 @@ type headers struct {
 	values []string
 }
 
-func (f *headers) expect(lines int) {
+// expect makes room for the fields of that many lines, of which some are ours.
+func (f *headers) expect(lines, ours int) {
+	lines = max(0, lines-ours)
 	f.h = make(http.Header, lines)
 	f.values = make([]string, 0, lines)
 }

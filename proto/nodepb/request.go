@@ -74,7 +74,7 @@ func ReadRequest(br *bufio.Reader, r *Request) error {
 	}
 	*r = Request{Method: method, Path: path, ContentLength: -1}
 	var fields headers
-	fields.expect(strings.Count(rest, "\n"))
+	fields.expect(strings.Count(rest, "\n"), 10)
 	for {
 		line, rest, _ = cutLine(rest)
 		if line == "" {
