@@ -1,0 +1,38 @@
+// Command iopctl is what an operator types. Package cli has the commands; this only reads the command line and signals,
+// and brings what cli may not import: dev, which runs an edge and a node in this process.
+//
+// Exit codes: 0 all is well, 1 something failed, 2 the command line or a file is wrong.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"iop/cli"
+)
+
+func main() { os.Exit(run()) }
+
+// run ends its context at the first signal; the second one ends the process, as it does without us.
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	deps := cli.Deps{Env: os.LookupEnv, Version: version(), Dev: dev}
+	return cli.Run(ctx, deps, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+}
+
+// version is that of the module, or of the commit that the program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	return "devel"
+}
