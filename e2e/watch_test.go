@@ -25,7 +25,7 @@ func TestThousandDeafWatchers(t *testing.T) {
 		}
 		defer func() { _ = c.Close() }()
 		_ = c.(*net.TCPConn).SetReadBuffer(4096)
-		if _, err := io.WriteString(c, "GET /watch HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(c, "GET /watch HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		watchers = append(watchers, c)
