@@ -34,8 +34,8 @@ func dev(_ context.Context, o cli.DevOptions) error {
 	if o.Port == 13 {
 		return errors.New("port 13 is taken")
 	}
-	fmt.Fprintf(o.Stdout, "dir=%q port=%d admin=%d detect=%v level=%s\n", o.DataDir, o.Port, o.AdminPort, o.Detect, o.LogLevel)
-	return nil
+	_, err := fmt.Fprintf(o.Stdout, "dir=%q port=%d admin=%d detect=%v level=%s\n", o.DataDir, o.Port, o.AdminPort, o.Detect, o.LogLevel)
+	return err
 }
 
 // TestScripts runs testdata/*.txtar: what is typed, what is shown. The edge at IOP_EDGE answers with the files that the
@@ -80,7 +80,7 @@ func serve(t *testing.T, answer func(path string) (int, string)) string {
 		status, body := answer(r.URL.Path)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		fmt.Fprint(w, body)
+		_, _ = fmt.Fprint(w, body)
 	}))
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
@@ -99,6 +99,6 @@ func closedPort(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	return l.Addr().String()
 }

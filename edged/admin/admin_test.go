@@ -24,7 +24,7 @@ func ask(t *testing.T, c *http.Client, req *http.Request) (int, *adminapi.Error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestMetricsIsServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	if body, _ := io.ReadAll(res.Body); string(body) != "iop_up 1\n" {
 		t.Errorf("%q", body)
 	}

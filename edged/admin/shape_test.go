@@ -26,7 +26,7 @@ func get(t *testing.T, s *httptest.Server, path string, status int) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)

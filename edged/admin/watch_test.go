@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -16,7 +17,7 @@ import (
 )
 
 // events reads the stream and gives what it says.
-func events(t *testing.T, url string, ctx context.Context) <-chan adminapi.Event {
+func events(ctx context.Context, t *testing.T, url string) <-chan adminapi.Event {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, "GET", url+"/watch", nil)
 	if err != nil {
@@ -32,7 +33,7 @@ func events(t *testing.T, url string, ctx context.Context) <-chan adminapi.Event
 	out := make(chan adminapi.Event)
 	go func() {
 		defer close(out)
-		defer res.Body.Close()
+		defer func() { _ = res.Body.Close() }()
 		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
 			data, ok := strings.CutPrefix(lines.Text(), "data: ")
 			if !ok {
@@ -56,7 +57,7 @@ func TestWatch(t *testing.T) {
 	w := busy(t)
 	s := serve(t, w, nil)
 	ctx, leave := context.WithCancel(t.Context())
-	stream := events(t, s.URL, ctx)
+	stream := events(ctx, t, s.URL)
 	w.awaitWatchers(1)
 	session := fsm.SessionID(2)
 	w.do(session, &fsm.Release{Lease: 2, Reason: fsm.ReasonDone})
@@ -84,7 +85,7 @@ func TestWatchEndsWhenTheEdgeStops(t *testing.T) {
 	stopping := make(chan struct{})
 	w := newWorld(t)
 	s := serve(t, w, func(o *admin.Options) { o.Stopping = stopping })
-	stream := events(t, s.URL, t.Context())
+	stream := events(t.Context(), t, s.URL)
 	w.awaitWatchers(1)
 	close(stopping)
 	if e, open := <-stream; open {
@@ -103,8 +104,10 @@ func TestDeafWatchersChangeNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer c.Close()
-			fmt.Fprintf(c, "GET /watch HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			defer func() { _ = c.Close() }()
+			if _, err := io.WriteString(c, "GET /watch HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
 		}
 		w.awaitWatchers(deaf)
 		// Each step is one or more effects; far more than a watcher's buffer holds.

@@ -160,7 +160,7 @@ func (w *world) configure() {
 			{ID: "mac", Node: "studio", Capacity: 2, LongCapacity: 1, ContextWindow: 131072, Priority: 10, Enabled: true, Can: fsm.AllNeeds},
 		},
 	}
-	if o := w.do(0, &fsm.ApplyConfig{Document: e.Cluster.Canonical(), Config: c})[0]; o.Code != fsm.Applied {
+	if o := w.do(0, &fsm.ApplyConfig{Document: e.Canonical(), Config: c})[0]; o.Code != fsm.Applied {
 		w.t.Fatalf("apply: %v", o)
 	}
 }

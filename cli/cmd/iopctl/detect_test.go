@@ -24,7 +24,7 @@ func at(t *testing.T, id string, status int, body string) place {
 			t.Errorf("%s was asked for %s", id, r.URL.Path)
 		}
 		w.WriteHeader(status)
-		fmt.Fprint(w, body)
+		_, _ = fmt.Fprint(w, body)
 	}))
 	t.Cleanup(s.Close)
 	return place{port: s.Listener.Addr().(*net.TCPAddr).Port, id: id, kind: configs.ProviderOpenAI, name: "server"}

@@ -25,8 +25,14 @@ func run() int {
 	return cli.Run(ctx, deps, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
 
-// version is that of the module, or of the commit that the program was built from.
+// stamped is the version that the build gives: -ldflags "-X main.stamped=v1.2.3".
+var stamped string
+
+// version is the stamped one, or that of the module.
 func version() string {
+	if stamped != "" {
+		return stamped
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
