@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// arrows are who may import whom, of ours: room to rooms. A parent may import its children, which a rule names with
+// /...; nobody imports e2e. A room that is not here has no place yet.
+var arrows = map[string][]string{
+	"fsm":             {},
+	"configs":         {},
+	"proto/nodepb":    {},
+	"proto/recordpb":  {},
+	"storage":         {"fsm", "proto/recordpb"},
+	"edged/metrics":   {},
+	"edged/adminapi":  {},
+	"edged/dashboard": {},
+	"edged/openai":    {"fsm", "edged/metrics"},
+	"edged/admission": {"fsm", "edged/metrics"},
+	"edged/refresh":   {"fsm", "configs", "edged/metrics"},
+	"edged/nodelink":  {"fsm", "proto/nodepb", "edged/metrics"},
+	"edged/admin":     {"fsm", "configs", "edged/adminapi", "edged/metrics"},
+	"edged":           {"edged/...", "storage", "fsm", "configs", "proto/nodepb"},
+	"edged/cmd/edged": {"edged", "configs"},
+	"noded/gate":      {},
+	"noded/adapter":   {},
+	"noded/edgelink":  {"proto/nodepb"},
+	"noded":           {"noded/...", "configs", "proto/nodepb"},
+	"noded/cmd/noded": {"noded", "configs"},
+	"cli":             {"configs", "edged/adminapi", "storage", "fsm"},
+	"cli/cmd/iopctl":  {"cli", "configs", "edged/adminapi", "storage", "fsm", "edged", "noded"},
+	"e2e":             {"..."},
+	"e2e/backend":     {"..."},
+	"e2e/cut":         {"..."},
+	"e2e/wire":        {"..."},
+}
+
+// homes are which rooms may import a module of others, by the longest prefix that fits. A tilde stands for the tests of
+// every room, and of e2e all.
+var homes = map[string][]string{
+	"github.com/spf13/cobra":              {"cli", "cli/cmd/iopctl", "edged/cmd/edged", "noded/cmd/noded"},
+	"github.com/hashicorp":                {"storage"},
+	"go.etcd.io/bbolt":                    {"storage"},
+	"google.golang.org/grpc":              {"edged/nodelink", "noded/edgelink", "proto/nodepb"},
+	"google.golang.org/protobuf":          {"proto/nodepb", "proto/recordpb", "storage", "edged", "edged/nodelink", "noded", "noded/edgelink"},
+	"github.com/prometheus/client_golang": {"edged/metrics"},
+	"go.yaml.in/yaml/v3":                  {"configs"},
+	"golang.org/x/sys":                    {"storage", "noded", "noded/adapter", "edged/cmd/edged", "noded/cmd/noded", "cli"},
+	"github.com/google/go-cmp":            {"~"},
+	"github.com/rogpeppe/go-internal":     {"~"},
+	"go.uber.org/goleak":                  {"~"},
+	"pgregory.net/rapid":                  {"~"},
+}
+
+func TestImportsFollowTheArrows(t *testing.T) {
+	for _, f := range tree(t) {
+		if _, ok := arrows[f.room]; !ok {
+			t.Errorf("%s: the room %s is not on the plan. Put the file into the room of its subject (docs/WHERE.md); if it is a new room, "+
+				"add it to arrows in e2e/imports_test.go with what it may import, and to docs/ARCHITECTURE.md", f.path, f.room)
+			continue
+		}
+		for _, path := range f.imports {
+			if fault := wrongImport(f.room, f.isTest, path); fault != "" {
+				t.Errorf("%s imports %s: %s", f.path, path, fault)
+			}
+		}
+	}
+}
+
+// wrongImport gives the fault of an import with its cure, or nothing.
+func wrongImport(room string, isTest bool, path string) string {
+	if target, ours := strings.CutPrefix(path, "iop/"); ours {
+		return wrongArrow(room, isTest, target)
+	}
+	if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") {
+		return "" // the standard library
+	}
+	for home := path; home != ""; home = home[:max(strings.LastIndex(home, "/"), 0)] {
+		rooms, known := homes[home]
+		switch {
+		case !known:
+			continue
+		case slices.Contains(rooms, room), slices.Contains(rooms, "~") && (isTest || inside(room, "e2e")):
+			return ""
+		case slices.Contains(rooms, "~"):
+			return "it is for tests only; use the standard library"
+		}
+		return fmt.Sprintf("only %s may. State what you need as a small interface of std types in %s, and let the room that may implement it",
+			strings.Join(rooms, ", "), room)
+	}
+	return "no room may. If the module is worth its weight, say in homes (e2e/imports_test.go) which room has it to itself"
+}
+
+func wrongArrow(room string, isTest bool, target string) string {
+	allowed := arrows[room]
+	switch {
+	case isTest && target == room: // an external test
+		return ""
+	case slices.ContainsFunc(allowed, func(a string) bool { return matches(a, target) }):
+		return ""
+	case inside(target, "e2e"):
+		return "nobody imports e2e. Move what is shared to the room that it is about"
+	case len(allowed) == 0:
+		return fmt.Sprintf("%s imports nothing of ours. Move the deciding there and the joining to a parent, or pass the value in", room)
+	}
+	return fmt.Sprintf("%s may import %s. State the interface that you need in %s and let the parent join the two (edged/daemon.go, noded/daemon.go)",
+		room, strings.Join(allowed, ", "), room)
+}
+
+// matches tells whether a rule allows a target: the room itself, or with /... everything below it.
+func matches(rule, target string) bool {
+	if rule == "..." {
+		return true
+	}
+	if parent, ok := strings.CutSuffix(rule, "/..."); ok {
+		return strings.HasPrefix(target, parent+"/")
+	}
+	return rule == target
+}
+
+func inside(room, top string) bool { return room == top || strings.HasPrefix(room, top+"/") }
+
+// A policy that lets everything pass would go unnoticed.
+func TestImportPolicyRefuses(t *testing.T) {
+	for _, c := range []struct {
+		room, path string
+		isTest     bool
+		want       string // part of the fault; empty: allowed
+	}{
+		{"fsm", "sort", false, ""},
+		{"fsm", "iop/configs", false, "imports nothing of ours"},
+		{"fsm", "pgregory.net/rapid", true, ""},
+		{"fsm", "pgregory.net/rapid", false, "for tests only"},
+		{"fsm", "iop/fsm", true, ""},
+		{"edged/openai", "iop/edged/admission", false, "let the parent join"},
+		{"edged/openai", "iop/configs", false, "may import fsm, edged/metrics"},
+		{"edged", "iop/edged/openai", false, ""},
+		{"edged", "iop/noded", false, "may import"},
+		{"edged", "go.etcd.io/bbolt", false, "only storage may"},
+		{"storage", "github.com/hashicorp/raft-boltdb/v2", false, ""},
+		{"noded/adapter", "google.golang.org/grpc/codes", false, "only edged/nodelink"},
+		{"cli", "go.yaml.in/yaml/v3", false, "only configs may"},
+		{"configs", "iop/e2e/backend", true, "nobody imports e2e"},
+		{"e2e/wire", "iop/noded/edgelink", true, ""},
+		{"configs", "github.com/unknown/module", false, "no room may"},
+	} {
+		got := wrongImport(c.room, c.isTest, c.path)
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s imports %s: %q, want %q", c.room, c.path, got, c.want)
+		}
+	}
+}
