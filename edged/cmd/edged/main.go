@@ -46,7 +46,7 @@ func run(args []string, stdout, stderr io.Writer, env configs.Env) int {
 	for _, w := range warnings {
 		log.Warn("configuration", "file", f.config, "warning", w.String())
 	}
-	return serve(edged.Options{Config: config, Logger: log, Stdout: stdout}, stderr)
+	return serve(edged.Options{Config: config, Logger: log, Stdout: stdout, Version: version()}, stderr)
 }
 
 // serve runs the daemon until a signal stops it.
