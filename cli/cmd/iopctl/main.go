@@ -35,10 +35,10 @@ func version() string {
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown"
+		return "dev"
 	}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		return v
 	}
-	return "devel"
+	return "dev"
 }
