@@ -84,12 +84,12 @@ func version() string {
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown"
+		return "dev"
 	}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		return v
 	}
-	return "devel"
+	return "dev"
 }
 
 func say(w io.Writer, line string) int {

@@ -96,7 +96,7 @@ func stopOnSignals(log *slog.Logger) (context.Context, func()) {
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown"
+		return "dev"
 	}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		return v
@@ -106,7 +106,7 @@ func version() string {
 			return "devel-" + s.Value[:min(12, len(s.Value))]
 		}
 	}
-	return "devel"
+	return "dev"
 }
 
 func say(w io.Writer, line string) int {
