@@ -46,7 +46,7 @@ func isWide(r rune) bool {
 		r >= 0xac00 && r <= 0xd7a3 || // Hangul
 		r >= 0xf900 && r <= 0xfaff || // CJK compatibility
 		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 || // full width
-		r >= 0x1f300 && r <= 0x1f64f || r >= 0x1f900 && r <= 0x1f9ff || // emoji
+		r >= 0x1f300 && r <= 0x1f64f || r >= 0x1f680 && r <= 0x1f6ff || r >= 0x1f900 && r <= 0x1f9ff || // emoji
 		r >= 0x20000 && r <= 0x3fffd)
 }
 

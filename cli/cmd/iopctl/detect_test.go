@@ -69,17 +69,3 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("%d places", n)
 	}
 }
-
-func TestReadyLine(t *testing.T) {
-	r := newReadyLine()
-	line := "edged ready openai=127.0.0.1:1 node=[::1]:2 admin=127.0.0.1:3\nmore\n"
-	for i := range line {
-		if n, err := r.Write([]byte{line[i]}); n != 1 || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	<-r.seen
-	if r.address("openai") != "127.0.0.1:1" || r.address("node") != "[::1]:2" || r.address("admin") != "127.0.0.1:3" || r.address("x") != "" {
-		t.Errorf("%q", r.line)
-	}
-}

@@ -70,8 +70,7 @@ type gateway struct {
 // run starts the edge, then the node, and stops them the other way round of what depends on what: the edge first, so that
 // running requests end while their backends still serve.
 func (g *gateway) run(ctx context.Context, file *configs.Edge) error {
-	ready := newReadyLine()
-	edge, err := edged.New(edged.Options{Config: file, Logger: g.log.With("part", "edge"), Stdout: ready})
+	edge, err := edged.New(edged.Options{Config: file, Logger: g.log.With("part", "edge"), Version: version()})
 	if err != nil {
 		return fmt.Errorf("start the edge: %w", err)
 	}
@@ -81,17 +80,17 @@ func (g *gateway) run(ctx context.Context, file *configs.Edge) error {
 	select {
 	case err := <-edgeEnd:
 		return ended("edge", err)
-	case <-ready.seen:
+	case <-edge.Ready():
 	}
 	nodeCtx, stopNode := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopNode()
-	node, err := g.node(ready.address("node"))
+	node, err := g.node(edge.Addrs().Node)
 	if err != nil {
 		stopEdge()
 		return errors.Join(err, <-edgeEnd)
 	}
 	nodeEnd := start(nodeCtx, node.Run)
-	err = g.watch(ready, node.Ready(), edgeEnd, nodeEnd, stopEdge)
+	err = g.watch(edge.Addrs(), node.Ready(), edgeEnd, nodeEnd, stopEdge)
 	stopNode()
 	return errors.Join(err, ended("node", <-nodeEnd))
 }
@@ -110,12 +109,12 @@ func (g *gateway) node(edge string) (*noded.Daemon, error) {
 
 // watch tells when all is ready and returns when the edge has ended. A node that ends by itself takes the edge along; its
 // end is put back for the caller.
-func (g *gateway) watch(ready *readyLine, nodeReady <-chan struct{}, edgeEnd, nodeEnd chan error, stopEdge func()) error {
+func (g *gateway) watch(at edged.Addrs, nodeReady <-chan struct{}, edgeEnd, nodeEnd chan error, stopEdge func()) error {
 	for {
 		select {
 		case <-nodeReady:
 			nodeReady = nil
-			g.welcome(ready.address("openai"), ready.address("admin"))
+			g.welcome(at.OpenAI, at.Admin)
 		case err := <-nodeEnd:
 			nodeEnd <- err
 			stopEdge()
