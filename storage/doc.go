@@ -1,0 +1,21 @@
+// Package storage puts the machine on disk: it orders commands in a log, applies them, and says what came of them.
+//
+// edged opens one Store per process; admission, links and configuration propose commands through a Session, and get
+// each outcome once, in the order of the log, after it is on disk. cli reads a stopped replica's directory with
+// Inspect. What admits whom is decided in package fsm; nothing here looks into a command further than its kind.
+//
+// # Life of a command
+//
+//	Session.Propose  encodes it into the session's open batch                    batch.go, queue.go
+//	batcher          takes all that is queued as one entry, one entry in flight  batcher.go
+//	consensus        replicates and writes it (fsync)                            consensus.go, raft.go, guard.go
+//	replica          decodes it and applies it to the machine                    replica.go, entry.go
+//	dispatcher       calls the receivers, then the sessions' effects             dispatch.go
+//
+// The types of hashicorp/raft stay in raft.go, guard.go, snapstore.go and slog.go; the rest knows the interface
+// consensus, which a simulator can implement as well. Files on disk: directory.go; their formats: identity.go, entry.go,
+// snapshot.go, snapstore.go.
+//
+// A write that fails or hangs ends the store (Failed): after a failed fsync nothing may be assumed of the file, so
+// nothing is acknowledged any more and the process has to end and open the directory anew.
+package storage

@@ -1,0 +1,47 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"iop/fsm"
+)
+
+// cureOf says what to do about a failure.
+func cureOf(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "; the disk is full: free some space and start again, everything acknowledged is kept"
+	case errors.Is(err, syscall.EROFS):
+		return "; the file system is read-only: see the kernel's log, remount it and start again"
+	case errors.Is(err, syscall.EIO), errors.Is(err, errHung):
+		return "; check the disk and the kernel's log, then start again; everything acknowledged is kept if the disk kept what it confirmed"
+	case errors.Is(err, ErrNewer):
+		return ""
+	}
+	return "; start again when the cause is removed, everything acknowledged is kept"
+}
+
+// tooLarge refuses what could be written but not read back, or would block the log for long.
+func tooLarge(c fsm.Command) error {
+	size := 0
+	switch c := c.(type) {
+	case *fsm.Admit:
+		size = len(c.Request) + len(c.Model)
+	case *fsm.Cancel:
+		size = len(c.Request)
+	case *fsm.SetHealth:
+		size = len(c.Cause)
+	case *fsm.RegisterNode:
+		size = 10 * len(c.Running)
+	case *fsm.LinkReport:
+		size = 10 * len(c.Running)
+	case *fsm.ApplyConfig:
+		size = len(c.Document) + len(marshalConfig(&c.Config))
+	}
+	if size > commandMax {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, size, commandMax)
+	}
+	return nil
+}

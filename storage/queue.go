@@ -1,0 +1,352 @@
+package storage
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"iop/fsm"
+)
+
+// queueBytesMax is how much may be under way before new requests are refused; behindMax how old the oldest may be.
+const (
+	queueBytesMax = 8 << 20
+	behindMax     = time.Second
+)
+
+// itemCost is what a queued command counts for beside its bytes.
+const itemCost = 64
+
+// lane is what one session has under way. Session 0 (no session) has one too; its numbers only tell batches apart.
+type lane struct {
+	id     fsm.SessionID
+	next   uint64 // number of the next batch
+	queued []*batch
+	flight []*batch // taken, no outcome yet, by number
+	ended  error    // set once nothing more is taken; what proposals are answered with
+	listed bool     // it is in queue.lanes
+
+	undelivered int // batches queued, in flight, or on their way to the receivers
+}
+
+// queue holds commands from being proposed to having their outcome. All of it is bounded: new requests by queueBytesMax,
+// everything else because a request, waiter or link proposes only a few commands and waits for their outcomes.
+type queue struct {
+	clock func() time.Duration
+	kick  chan struct{} // has one item when there may be something to take
+
+	mu       sync.Mutex
+	closed   error               // set once nothing is taken any more
+	lanes    []*lane             // those with something queued, in turn
+	again    []*batch            // of those in flight, what has to be sent again
+	flight   map[batchKey]*batch // taken, no outcome yet
+	hurried  int                 // batches queued that must not linger
+	bytes    int64               // of all under way
+	oldest   time.Duration       // since when the oldest in flight is under way
+	overload uint64
+	// How many batches were not delivered yet, and who waits for there being none.
+	undelivered int
+	draining    []*drained
+}
+
+type batchKey struct {
+	session fsm.SessionID
+	seq     uint64
+}
+
+func newQueue(clock func() time.Duration) *queue {
+	return &queue{clock: clock, kick: make(chan struct{}, 1), flight: map[batchKey]*batch{}}
+}
+
+func (q *queue) wake() {
+	select {
+	case q.kick <- struct{}{}:
+	default:
+	}
+}
+
+// put queues a command. hurry = somebody waits for its outcome. The error is for the receiver.
+func (q *queue) put(l *lane, c fsm.Command, to Receiver, hurry bool) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed != nil:
+		return q.closed
+	case l.ended != nil:
+		return l.ended
+	case refusable(c) && q.behind():
+		q.overload++
+		return ErrOverloaded
+	}
+	b := l.open()
+	if b == nil {
+		b = &batch{lane: l, since: q.clock()}
+		l.queued = append(l.queued, b)
+		l.undelivered++
+		q.undelivered++
+		if !l.listed {
+			l.listed = true
+			q.lanes = append(q.lanes, l)
+		}
+		defer q.wake()
+	}
+	size := int64(b.add(c, to) + itemCost)
+	b.queued += size
+	q.bytes += size
+	if release, ok := c.(*fsm.Release); (hurry || !ok || release.Requeue) && !b.hurry {
+		b.hurry = true
+		q.hurried++
+		q.wake()
+	}
+	return nil
+}
+
+// refusable tells whether a command may be refused as overloaded: those that begin something. What ends something is
+// bounded by what was begun, and refusing it would leak a slot.
+func refusable(c fsm.Command) bool {
+	switch c.(type) {
+	case *fsm.Admit, *fsm.RegisterNode, *fsm.ApplyConfig, *fsm.Drain:
+		return true
+	}
+	return false
+}
+
+// behind tells that the log does not keep up. Call with mu held.
+func (q *queue) behind() bool {
+	if q.bytes >= queueBytesMax {
+		return true
+	}
+	since := q.oldest
+	if len(q.flight) == 0 {
+		if len(q.lanes) == 0 {
+			return false
+		}
+		since = q.lanes[0].queued[0].since
+	}
+	return q.clock()-since > behindMax
+}
+
+// open returns the batch that the next command joins, nil if there is none.
+func (l *lane) open() *batch {
+	if len(l.queued) == 0 || l.queued[len(l.queued)-1].full() {
+		return nil
+	}
+	return l.queued[len(l.queued)-1]
+}
+
+// state tells what there is to take: nothing; only releases that nobody waits for, the oldest since then; or more.
+func (q *queue) state() (any, hurry bool, since time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.again) > 0 {
+		return true, true, 0
+	}
+	if len(q.lanes) == 0 {
+		return false, false, 0
+	}
+	return true, q.hurried > 0 || len(q.draining) > 0, q.lanes[0].queued[0].since
+}
+
+// take removes what fits into one entry, the lanes in turn. Batches that were sent without a known outcome go first.
+func (q *queue) take() []*batch {
+	out, fresh := q.takeLocked()
+	for _, b := range out[len(out)-fresh:] {
+		b.sum = commandSum(b.front.bytes, b.back.bytes)
+	}
+	return out
+}
+
+func (q *queue) takeLocked() (out []*batch, fresh int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	commands, bytes := 0, 0
+	fits := func(b *batch) bool {
+		return len(out) == 0 || commands+b.commands() <= entryCommandsMax && bytes+b.size() <= entryBytesMax
+	}
+	use := func(b *batch) {
+		out = append(out, b)
+		commands += b.commands()
+		bytes += b.size()
+	}
+	for len(q.again) > 0 && fits(q.again[0]) {
+		use(q.again[0])
+		q.again = q.again[1:]
+	}
+	for len(q.again) == 0 && len(q.lanes) > 0 && fits(q.lanes[0].queued[0]) {
+		use(q.shift())
+		fresh++
+	}
+	return out, fresh
+}
+
+// shift takes the first batch of the first lane, numbers it, and puts the lane behind the others.
+func (q *queue) shift() *batch {
+	l := q.lanes[0]
+	b := l.queued[0]
+	l.queued[0] = nil
+	l.queued = l.queued[1:]
+	q.lanes = q.lanes[1:]
+	if len(l.queued) > 0 {
+		q.lanes = append(q.lanes, l)
+	} else {
+		l.queued, l.listed = nil, false
+	}
+	if b.hurry {
+		q.hurried--
+	}
+	l.next++
+	b.seq, b.ack = l.next, l.next
+	if len(l.flight) > 0 {
+		b.ack = l.flight[0].seq
+	}
+	if l.id == 0 {
+		b.ack = 0
+	}
+	l.flight = append(l.flight, b)
+	if len(q.flight) == 0 || b.since < q.oldest {
+		q.oldest = b.since
+	}
+	q.flight[batchKey{l.id, b.seq}] = b
+	return b
+}
+
+// lost puts batches back whose outcome is unknown. They keep their numbers, so that nothing is done twice.
+func (q *queue) lost(batches []*batch) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, b := range batches {
+		if q.flight[batchKey{b.lane.id, b.seq}] == b { // else its outcome came after all
+			q.again = append(q.again, b)
+		}
+	}
+	q.wake()
+}
+
+// answered returns the batch that an applied one belongs to, nil if it is not of this process or was answered before.
+func (q *queue) answered(session fsm.SessionID, seq, sum uint64) *batch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	key := batchKey{session, seq}
+	b := q.flight[key]
+	if b == nil || b.sum != sum {
+		return nil
+	}
+	delete(q.flight, key)
+	q.again = without(q.again, b)
+	b.lane.flight = without(b.lane.flight, b)
+	return b
+}
+
+func without(list []*batch, b *batch) []*batch {
+	if i := slices.Index(list, b); i >= 0 {
+		return slices.Delete(list, i, i+1)
+	}
+	return list
+}
+
+// delivered tells that a batch's receivers were called.
+func (q *queue) delivered(b *batch) {
+	q.mu.Lock()
+	q.bytes -= b.queued
+	b.lane.undelivered--
+	q.undelivered--
+	if len(q.draining) > 0 {
+		q.settleDrains()
+	}
+	q.mu.Unlock()
+}
+
+// end has a lane take nothing more and returns what it had queued, in order. What is in flight gets its outcome.
+func (q *queue) end(l *lane, why error) []*batch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l.ended == nil {
+		l.ended = why
+	}
+	return q.unqueue(l)
+}
+
+func (q *queue) unqueue(l *lane) []*batch {
+	out := l.queued
+	for _, b := range out {
+		if b.hurry {
+			q.hurried--
+		}
+	}
+	l.queued = nil
+	if l.listed {
+		l.listed = false
+		q.lanes = slices.DeleteFunc(q.lanes, func(other *lane) bool { return other == l })
+	}
+	return out
+}
+
+// close has nothing taken any more. With all it returns everything under way: what is in flight, then what is queued.
+func (q *queue) close(why error, all bool) []*batch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed == nil || all {
+		q.closed = why
+	}
+	if !all {
+		return nil
+	}
+	var out []*batch
+	for _, b := range q.flight {
+		out = append(out, b)
+	}
+	sortBatches(out)
+	clear(q.flight)
+	q.again = nil
+	for len(q.lanes) > 0 {
+		out = append(out, q.unqueue(q.lanes[0])...)
+	}
+	return out
+}
+
+// drain has a lane take nothing more and waits until all that it had under way was answered. A nil lane is all of them.
+func (q *queue) drain(ctx context.Context, l *lane) error {
+	q.mu.Lock()
+	if l != nil && l.ended == nil {
+		l.ended = ErrSessionEnded
+	}
+	empty := make(chan struct{})
+	d := &drained{lane: l, empty: empty}
+	q.draining = append(q.draining, d)
+	q.settleDrains()
+	q.mu.Unlock()
+	q.wake()
+	select {
+	case <-empty:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// drained waits for a lane, or all, to have nothing under way.
+type drained struct {
+	lane  *lane
+	empty chan struct{}
+}
+
+// settleDrains tells those who wait for nothing to be under way. Call with mu held.
+func (q *queue) settleDrains() {
+	q.draining = slices.DeleteFunc(q.draining, func(d *drained) bool {
+		busy := q.undelivered > 0 || len(q.lanes) > 0
+		if d.lane != nil {
+			busy = d.lane.undelivered > 0
+		}
+		if !busy {
+			close(d.empty)
+		}
+		return !busy
+	})
+}
+
+func (q *queue) figures() (bytes int64, overloaded uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.bytes, q.overload
+}

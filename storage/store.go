@@ -1,0 +1,359 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"iop/fsm"
+)
+
+// Store is an open data directory: the log, the machine that it is applied to, and those who propose and watch.
+type Store struct {
+	options   Options
+	logger    *slog.Logger
+	dir       *directory
+	file      logFile // behind guard
+	guard     *guard
+	log       consensus
+	replica   *replica
+	queue     *queue
+	out       *dispatcher
+	watchers  *watchers
+	batcher   *batcher
+	snapshots *snapshotter
+	plain     *lane // of commands without a session
+
+	quit   chan struct{}
+	helper sync.WaitGroup // goroutines that end with quit
+	closed atomic.Bool
+
+	failOnce sync.Once
+	failed   chan struct{}
+	cause    error // set before failed is closed
+}
+
+// Open opens a data directory, or makes a new one, and returns when the machine has everything that the log has and
+// this replica can propose. The error says what is wrong with the directory and what to do.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, fmt.Errorf("open storage: %w", err)
+	}
+	dir, err := openDirectory(o.Dir, o.Replica, o.Version)
+	if err != nil {
+		return nil, fmt.Errorf("open storage: %w", err)
+	}
+	s := assemble(o, dir)
+	if err := s.start(ctx); err != nil {
+		s.closed.Store(true)
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+		defer cancel()
+		return nil, errors.Join(fmt.Errorf("open storage: %w", err), s.release(stop))
+	}
+	return s, nil
+}
+
+// closeGrace bounds cleaning up after an open that failed.
+const closeGrace = 5 * time.Second
+
+func assemble(o Options, dir *directory) *Store {
+	s := &Store{options: o, logger: o.Logger, dir: dir, quit: make(chan struct{}), failed: make(chan struct{})}
+	begin := time.Now()
+	monotonic := func() time.Duration { return time.Since(begin) + 1 }
+	s.queue = newQueue(monotonic)
+	s.watchers = newWatchers()
+	s.out = newDispatcher(s.queue, s.watchers)
+	s.replica = &replica{cluster: dir.identity.Cluster, queue: s.queue, out: s.out, fail: s.fail, machine: fsm.New()}
+	s.guard = &guard{fail: s.fail, history: &history{limit: o.History}}
+	s.plain = &lane{}
+	s.batcher = &batcher{
+		queue: s.queue, replica: s.replica, clock: clock{monotonic: monotonic}, observe: s.observe,
+		ready: make(chan struct{}), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	s.snapshots = &snapshotter{each: o.snapshotEach, store: s, quit: make(chan struct{}), done: make(chan struct{})}
+	go s.out.run()
+	go s.watchers.run()
+	return s
+}
+
+// start brings the replica to life: the log first, then what is in it, then the proposer.
+func (s *Store) start(ctx context.Context) error {
+	tag, err := random()
+	if err != nil {
+		return err
+	}
+	s.plain.next = tag >> 1
+	bolt, err := s.dir.openLog()
+	if err != nil {
+		return err
+	}
+	s.file = bolt
+	s.guard.logFile = bolt
+	if s.options.wrap != nil {
+		s.guard.logFile = s.options.wrap(bolt)
+	}
+	s.helper.Go(func() { s.guard.watch(s.options.hungAfter, s.quit) })
+	parts := &raftParts{
+		replica: s.options.Replica, logs: s.guard, snaps: &snapStore{dir: s.dir.path}, machine: s.replica, logger: s.logger,
+	}
+	if err := s.prepare(parts); err != nil {
+		return err
+	}
+	l, err := startRaft(parts)
+	if l != nil {
+		s.log, s.batcher.log = l, l
+		go s.batcher.run()
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case <-s.batcher.ready:
+	case <-s.failed:
+		return s.cause
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the log: %w", ctx.Err())
+	}
+	if s.Err() != nil {
+		return s.cause
+	}
+	go s.snapshots.run()
+	return nil
+}
+
+// prepare bootstraps a new directory, and makes sure of an old one that the log and the snapshots belong together.
+func (s *Store) prepare(parts *raftParts) error {
+	if s.dir.fresh {
+		if err := bootstrapRaft(parts); err != nil {
+			return fmt.Errorf("first start: %w", err)
+		}
+		return s.dir.ready()
+	}
+	snapshot, err := (&snapStore{dir: s.dir.path}).newest()
+	if err != nil {
+		return err
+	}
+	first, last, err := s.bounds()
+	if err != nil {
+		return err
+	}
+	if err := coherent(s.dir.path, snapshot, first, last); err != nil {
+		return err
+	}
+	s.snapshots.taken.Store(snapshot)
+	return s.guard.history.load(s.guard, first, last)
+}
+
+// coherent refuses a directory whose log and snapshots do not make one history.
+func coherent(dir string, snapshot, first, last uint64) error {
+	switch {
+	case last == 0:
+		return fmt.Errorf("%w: the log in %s is empty although the replica was in use; restore the directory from a backup. To begin anew and lose all state, remove the whole directory",
+			ErrDamaged, dir)
+	case first > snapshot+1:
+		return fmt.Errorf("%w: the log in %s begins at %d but the newest snapshot ends at %d; put the missing snapshot back, or restore the directory from a backup",
+			ErrDamaged, dir, first, snapshot)
+	}
+	return nil
+}
+
+func (s *Store) bounds() (first, last uint64, err error) {
+	if first, err = s.guard.FirstIndex(); err == nil {
+		last, err = s.guard.LastIndex()
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the log: %w", err)
+	}
+	return first, last, nil
+}
+
+// put queues a command, or has the dispatcher tell why not.
+func (s *Store) put(l *lane, cmd fsm.Command, to Receiver, hurry bool) {
+	err := tooLarge(cmd)
+	if err == nil {
+		err = s.queue.put(l, cmd, to, hurry)
+	}
+	if err == nil {
+		return
+	}
+	if errors.Is(err, ErrOverloaded) {
+		s.observe(Stat{Kind: StatOverloaded, Commands: 1})
+	}
+	if !s.out.hand(handover{answers: []answer{{to: to, err: err}}}) {
+		to.Receive(fsm.Outcome{}, err) // closed: the dispatcher has gone
+	}
+}
+
+func (s *Store) do(ctx context.Context, l *lane, cmd fsm.Command) (fsm.Outcome, error) {
+	w := newWaiter()
+	s.put(l, cmd, w, true)
+	return w.wait(ctx)
+}
+
+// Do has a command of no session carried out and waits for its outcome: EndSession, Drain, ApplyConfig. If ctx ends
+// first, it may still take effect.
+func (s *Store) Do(ctx context.Context, cmd fsm.Command) (fsm.Outcome, error) {
+	return s.do(ctx, s.plain, cmd)
+}
+
+// View calls fn with the machine, which must not be changed or kept; nothing is applied meanwhile, so fn must be short.
+func (s *Store) View(fn func(*fsm.Machine)) { s.replica.view(fn) }
+
+// Watch returns a channel with room for n effects that gets all effects from now on. Who does not read misses some; the
+// store never waits. The channel is closed when ctx ends or the store closes.
+func (s *Store) Watch(ctx context.Context, n int) <-chan fsm.Effect { return s.watchers.add(ctx, n) }
+
+// Pending returns how many requests wait for a slot.
+func (s *Store) Pending() int { return int(s.replica.pending.Load()) }
+
+// Role returns what this replica is at the moment.
+func (s *Store) Role() Role {
+	switch {
+	case s.closed.Load() || s.Err() != nil:
+		return RoleStopped
+	case s.log.leading():
+		return RoleLeader
+	}
+	return RoleFollower
+}
+
+// Cluster returns the id of the cluster, minted at its first start.
+func (s *Store) Cluster() string { return s.dir.identity.Cluster }
+
+// Failed is closed when the store can't go on: a write failed or does not return, or the log holds what this version
+// can't read. Nothing is acknowledged any more; the process has to end. Err tells why.
+func (s *Store) Failed() <-chan struct{} { return s.failed }
+
+// Err returns why the store failed and what to do, nil as long as it did not.
+func (s *Store) Err() error {
+	select {
+	case <-s.failed:
+		return s.cause
+	default:
+		return nil
+	}
+}
+
+// fail ends the store: what is under way gets ErrFailed, whatever becomes of it on disk.
+func (s *Store) fail(err error) {
+	s.failOnce.Do(func() {
+		s.cause = fmt.Errorf("storage in %s failed: %w%s", s.options.Dir, err, cureOf(err))
+		s.logger.Error("storage failed", "dir", s.options.Dir, "error", s.cause)
+		close(s.failed)
+		var h handover
+		for _, b := range s.queue.close(ErrFailed, true) {
+			h.answers = append(h.answers, answer{batch: b, err: ErrFailed})
+		}
+		s.out.fail(h)
+	})
+}
+
+func (s *Store) observe(st Stat) {
+	if s.options.Observe != nil {
+		s.options.Observe(st)
+	}
+}
+
+// Close ends the store in an orderly way: new commands get ErrClosed, those under way their outcome; a snapshot is
+// written if many entries came since the last; then the directory is let go. ctx bounds it. After a failure it only
+// lets go.
+func (s *Store) Close(ctx context.Context) error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	s.queue.close(ErrClosed, false)
+	var errs []error
+	if s.Err() == nil {
+		if err := s.queue.drain(ctx, nil); err != nil {
+			errs = append(errs, fmt.Errorf("wait for commands under way: %w", err))
+		}
+	}
+	if err := s.snapshots.stop(ctx); err != nil {
+		errs = append(errs, err)
+	} else if s.Err() == nil && s.log.lastIndex() > s.snapshots.taken.Load()+closeEntries {
+		errs = append(errs, s.snapshots.take())
+	}
+	errs = append(errs, s.release(ctx))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close storage: %w", err)
+	}
+	return nil
+}
+
+// release stops everything that runs and lets the directory go. If something does not return from the disk, it gives
+// up when ctx ends and leaves file and lock to the end of the process.
+func (s *Store) release(ctx context.Context) error {
+	close(s.quit)
+	err := s.stopLog(ctx)
+	s.abandon()
+	if err != nil {
+		return err
+	}
+	if s.file != nil {
+		err = s.file.Close()
+	}
+	return errors.Join(err, s.dir.close())
+}
+
+// stopLog stops the proposer, then the log.
+func (s *Store) stopLog(ctx context.Context) error {
+	if s.log == nil {
+		return nil
+	}
+	if errors.Is(s.Err(), errHung) {
+		return s.cause
+	}
+	close(s.batcher.quit)
+	select {
+	case <-s.batcher.done:
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the entry under way: %w", ctx.Err())
+	}
+	return s.log.stop(ctx)
+}
+
+// abandon answers who still waits, and ends the goroutines that do not touch the disk.
+func (s *Store) abandon() {
+	why := ErrClosed
+	if s.Err() != nil {
+		why = ErrFailed
+	}
+	var h handover
+	for _, b := range s.queue.close(why, true) {
+		h.answers = append(h.answers, answer{batch: b, err: why})
+	}
+	s.out.hand(h)
+	s.out.stop()
+	s.watchers.stop()
+	s.helper.Wait()
+}
+
+// Stats returns the figures of the store.
+func (s *Store) Stats() Stats {
+	st := Stats{
+		Role: s.Role(), Applied: s.replica.applied.Load(), SnapshotIndex: s.snapshots.taken.Load(),
+		Entries: s.batcher.counts.entries.Load(), Commands: s.batcher.counts.commands.Load(),
+		Bytes: s.batcher.counts.bytes.Load(), Snapshots: s.snapshots.count.Load(),
+		Capture: time.Duration(s.replica.captured.Load()),
+	}
+	st.QueuedBytes, st.Overloaded = s.queue.figures()
+	if st.Role != RoleStopped {
+		st.Term = s.log.term()
+		if first, last, err := s.bounds(); err == nil {
+			st.FirstIndex, st.LastIndex = first, last
+		}
+	}
+	if info, err := os.Stat(s.dir.file(logDB)); err == nil {
+		st.LogFileBytes = info.Size()
+	}
+	return st
+}
+
+// counts are what the batcher has written.
+type counts struct{ entries, commands, bytes atomic.Uint64 }
