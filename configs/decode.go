@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,9 @@ func newDecoder(r *report, env Env, expandUnder string) *decoder {
 // defaulter is a type whose elements in lists, or behind pointers, do not start from zero values.
 type defaulter interface{ setDefaults() }
 
+// octal finds numbers that some read as octal and some as decimal.
+var octal = regexp.MustCompile(`^[-+]?0[0-9_]`)
+
 var secretType = reflect.TypeFor[Secret]()
 
 func (d *decoder) decode(root *yaml.Node, target any) {
@@ -44,6 +48,10 @@ func (d *decoder) decode(root *yaml.Node, target any) {
 func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		d.report.problem(path, "anchors (&) and aliases (*) are not supported", "write the value out")
+		return
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		d.report.problem(path, "YAML tags (!) are not supported", "remove the tag; put text that begins with ! in quotes")
 		return
 	}
 	if isNull(n) {
@@ -210,6 +218,10 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 		i, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 0, v.Type().Bits())
 		if errors.Is(err, strconv.ErrRange) {
 			d.report.problem(path, "the number is too large", "give one that fits in 64 bits")
+			return
+		}
+		if octal.MatchString(text) {
+			fail("write it without leading zeros")
 			return
 		}
 		if err != nil || !plain && tag != "!!int" {

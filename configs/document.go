@@ -5,18 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
-)
-
-var (
-	yamlLine = regexp.MustCompile(`^line (\d+): `)
-	// countsFromZero has the errors whose line the YAML parser counts from 0; it counts all others from 1.
-	countsFromZero = regexp.MustCompile(`^did not find expected ('-' indicator|key|',' or '[\]}]'|node content|<)`)
 )
 
 // parseDocument gives the top mapping of a file that holds exactly one document, or nil after reporting why not.
@@ -53,33 +45,6 @@ func parseDocument(data []byte, r *report) *yaml.Node {
 		return nil
 	}
 	return root
-}
-
-// syntax reports an error of the YAML parser, whose text begins with the line.
-func (r *report) syntax(err error, data []byte) {
-	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		text = text[len(m[0]):]
-		if countsFromZero.MatchString(text) {
-			line++
-		}
-	}
-	cure := "check indentation, quotes and brackets at this line and the one above"
-	if bareReference.Match(aroundLine(data, line)) {
-		cure = `inside { } and [ ] put ${NAME} in quotes: "${NAME}"`
-	}
-	r.problemAt("", line, "not valid YAML: "+text, cure)
-}
-
-// bareReference finds ${NAME} without quotes in a flow, where its braces are taken for YAML's.
-var bareReference = regexp.MustCompile(`[{\[].*[:,\[]\s*\$\{`)
-
-// aroundLine gives a line, counted from 1, and its neighbours; the parser notices some faults a line late.
-func aroundLine(data []byte, line int) []byte {
-	lines := bytes.SplitN(data, []byte("\n"), line+2)
-	first, last := max(line-2, 0), min(line+1, len(lines))
-	return bytes.Join(lines[min(first, last):last], []byte("\n"))
 }
 
 func invalidAt(data []byte) int {
