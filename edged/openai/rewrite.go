@@ -115,18 +115,22 @@ func (r *reader) json(p []byte, i, end int) {
 		c := p[i]
 		switch r.doc {
 		case docString:
-			for c != '"' && c != '\\' {
-				if i++; i == end {
-					return
-				}
-				c = p[i]
+			for i < end && p[i] != '"' && p[i] != '\\' {
+				i++
 			}
-			if r.doc = docOpen; c == '\\' {
+			if i == end {
+				return
+			}
+			if r.doc = docOpen; p[i] == '\\' {
 				r.doc = docEscape
 			}
 		case docEscape:
 			r.doc = docString
 		case docOpen, docStart:
+			if !r.looking() && r.depth > 1 {
+				i = r.pass(p, i, end)
+				continue
+			}
 			r.between(p, i)
 		case docKey:
 			switch {
@@ -168,6 +172,27 @@ func (r *reader) json(p []byte, i, end int) {
 			return
 		}
 	}
+}
+
+// pass goes on to the next string, or to the end of the container, where nothing can be looked for. It returns the
+// index of the last byte it took.
+func (r *reader) pass(p []byte, i, end int) int {
+	for ; i < end; i++ {
+		switch p[i] {
+		case '"':
+			r.doc = docString
+			return i
+		case '{', '[':
+			r.depth++
+		case '}', ']':
+			if r.depth <= 3 {
+				r.between(p, i)
+				return i
+			}
+			r.depth--
+		}
+	}
+	return end - 1
 }
 
 // looking tells whether keys at this depth can mean something.

@@ -415,7 +415,10 @@ func (s *scanner) str() (plain bool, err error) {
 		}
 		switch c := b[i]; {
 		case c == '"':
-			s.i, s.text.sum = i+1, sum
+			s.i = i + 1
+			if s.text.what != countNone {
+				s.text.sum = sum
+			}
 			return plain, nil
 		case c == '\\':
 			plain = false
