@@ -18,22 +18,27 @@ func newLeases(g *globals) *cobra.Command {
 }
 
 func newLeasesList(g *globals) *cobra.Command {
+	var o offlineOptions
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List all leases",
 		Args:  exactly(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := g.leases(c)
+			l, err := g.leases(c, o)
 			if err != nil {
 				return err
 			}
 			return g.print(c, l, func(p *page) { p.table(leaseTable(l.Leases)) })
 		},
 	}
+	o.register(c)
 	return c
 }
 
-func (g *globals) leases(c *cobra.Command) (*adminapi.LeaseList, error) {
+func (g *globals) leases(c *cobra.Command, o offlineOptions) (*adminapi.LeaseList, error) {
+	if o.dataDir != "" {
+		return offlineLeases(o.dataDir)
+	}
 	client, err := g.client(c)
 	if err != nil {
 		return nil, err
@@ -77,25 +82,31 @@ func leasePaint(state string) paint {
 }
 
 func newLeasesInspect(g *globals) *cobra.Command {
+	var o offlineOptions
 	c := &cobra.Command{
 		Use:   "inspect LEASE|REQUEST",
 		Short: "Show a lease and how it came to be",
 		Example: `  iopctl leases inspect 17
-  iopctl leases inspect req-5b1f -o json`,
+  iopctl leases inspect req-5b1f -o json
+  iopctl leases inspect 17 --data-dir ./data/edge-1   # of an edge that is down`,
 		Args:              exactly(1),
 		ValidArgsFunction: g.completeLeases,
 		RunE: func(c *cobra.Command, args []string) error {
-			l, err := g.lease(c, args[0])
+			l, err := g.lease(c, o, args[0])
 			if err != nil {
 				return err
 			}
 			return g.print(c, l, func(p *page) { showLease(p, l) })
 		},
 	}
+	o.register(c)
 	return c
 }
 
-func (g *globals) lease(c *cobra.Command, id string) (*adminapi.LeaseDetail, error) {
+func (g *globals) lease(c *cobra.Command, o offlineOptions, id string) (*adminapi.LeaseDetail, error) {
+	if o.dataDir != "" {
+		return offlineLease(o.dataDir, id)
+	}
 	client, err := g.client(c)
 	if err != nil {
 		return nil, err
@@ -126,7 +137,7 @@ func (g *globals) completeLeases(c *cobra.Command, args []string, _ string) ([]s
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	g.timeout = min(g.timeout, time.Second)
-	list, err := g.leases(c)
+	list, err := g.leases(c, offlineOptions{})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
