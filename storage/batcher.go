@@ -151,6 +151,7 @@ func (b *batcher) propose(r *record) {
 	b.observe(Stat{
 		Kind: StatEntry, Commands: commands, Bytes: int64(len(data)),
 		Wait: start - oldest, Took: b.clock.monotonic() - start,
+		Apply: time.Duration(b.replica.took.Load()),
 	})
 }
 

@@ -23,6 +23,7 @@ type replica struct {
 	applied  atomic.Uint64
 	pending  atomic.Int64
 	deadline atomic.Int64 // the machine's next, as fsm.Time; 0 = none
+	took     atomic.Int64 // how long the machine took over the last entry, in nanoseconds
 	captured atomic.Int64 // how long the last capture took, in nanoseconds
 
 	mu      sync.RWMutex
@@ -48,7 +49,9 @@ func (r *replica) apply(index, term uint64, data []byte) {
 	}
 	e.Index, e.Term = index, term
 	r.mu.Lock()
+	start := time.Now()
 	res := r.machine.Apply(e)
+	r.took.Store(int64(time.Since(start)))
 	h := handover{effects: append([]fsm.Effect(nil), res.Effects...)}
 	r.noted()
 	r.mu.Unlock()

@@ -19,6 +19,7 @@ type Stat struct {
 	Bytes    int64         // of an entry or a snapshot
 	Wait     time.Duration // of an entry: how long its oldest command was queued
 	Took     time.Duration // from proposing the entry to having it applied; or of writing the snapshot
+	Apply    time.Duration // of an entry: how long the machine took over it, or over one close to it
 	Capture  time.Duration // of a snapshot: how long applying stood still
 }
 

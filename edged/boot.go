@@ -1,0 +1,45 @@
+package edged
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"iop/configs"
+	"iop/edged/refresh"
+	"iop/fsm"
+	"iop/storage"
+)
+
+// offer makes the cluster part of the edge's file the configuration, if the file differs from what this edge offered
+// last: so an unchanged file never rolls back what was refreshed meanwhile.
+func offer(ctx context.Context, store *storage.Store, edge fsm.EdgeID, c *configs.Cluster) error {
+	document := c.Canonical()
+	sum := sha256.Sum256(document)
+	hash := hex.EncodeToString(sum[:])
+	var offered string
+	store.View(func(m *fsm.Machine) { offered = m.Offer(edge) })
+	if offered == hash {
+		return nil
+	}
+	o, err := store.Do(ctx, &fsm.ApplyConfig{
+		Document: document, Config: refresh.Plan(c), Force: true, Edge: edge, Offer: hash,
+	})
+	if err != nil {
+		return fmt.Errorf("offer configuration: %w", err)
+	}
+	if o.Code != fsm.Applied {
+		return errors.New("offer configuration: " + o.Code.String())
+	}
+	return nil
+}
+
+// readView reads the machine's configuration.
+func readView(store *storage.Store) (*view, error) {
+	var document []byte
+	var revision fsm.Revision
+	store.View(func(m *fsm.Machine) { document, revision = m.Document(), m.Revision() })
+	return newView(revision, document)
+}

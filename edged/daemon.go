@@ -1,0 +1,283 @@
+package edged
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+
+	"iop/configs"
+	"iop/edged/admin"
+	"iop/edged/admission"
+	"iop/edged/metrics"
+	"iop/edged/nodelink"
+	"iop/edged/openai"
+	"iop/fsm"
+	"iop/storage"
+)
+
+// Options of a Daemon.
+type Options struct {
+	Config  *configs.Edge // required, checked
+	Logger  *slog.Logger  // nil: silent
+	Stdout  io.Writer     // takes the ready line; nil: nobody does
+	Version string        // of the program, for people
+}
+
+// Daemon is an edge. Run brings it to life, once.
+type Daemon struct {
+	o       Options
+	self    *configs.Self
+	log     *slog.Logger
+	metrics *metrics.Metrics
+	view    current
+
+	ports     *listeners
+	store     *storage.Store
+	session   *storage.Session
+	admission *admission.Admission
+	links     atomic.Pointer[nodelink.Links] // the log may speak of links before there are any
+	openai    *openai.Server
+
+	stopping atomic.Bool
+	quit     chan struct{} // closed when the edge stops; ends what only watches
+	ended    chan struct{} // closed when the log says that this edge's session ended
+	ready    chan struct{} // closed when the ready line is out
+}
+
+// Addrs are the addresses that an edge listens on, ports resolved.
+type Addrs struct{ OpenAI, Node, Admin string }
+
+// New opens the ports. The error names the key that is at fault and a cure.
+func New(o Options) (*Daemon, error) {
+	if o.Config == nil {
+		return nil, errors.New("edged: no configuration")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Stdout == nil {
+		o.Stdout = io.Discard
+	}
+	if err := unsupported(&o.Config.Edge); err != nil {
+		return nil, err
+	}
+	ports, err := listen(&o.Config.Edge.Listen)
+	if err != nil {
+		return nil, err
+	}
+	return &Daemon{
+		o: o, self: &o.Config.Edge, log: o.Logger, metrics: metrics.New(), ports: ports,
+		quit: make(chan struct{}), ended: make(chan struct{}), ready: make(chan struct{}),
+	}, nil
+}
+
+// unsupported refuses what the schema has and this version can't do, rather than ignore it.
+func unsupported(s *configs.Self) error {
+	for _, key := range []struct {
+		path string
+		set  bool
+	}{
+		{"edge.cluster.peers", len(s.Cluster.Peers) > 0},
+		{"edge.listen.a2a", s.Listen.A2A != ""},
+		{"edge.control_plane.address", s.ControlPlane.Address != ""},
+		{"edge.bootstrap.artifact_dir", s.Bootstrap.ArtifactDir != ""},
+	} {
+		if key.set {
+			return fmt.Errorf("%s: this version does not support it; remove the key", key.path)
+		}
+	}
+	return nil
+}
+
+// Addrs returns where the edge listens.
+func (d *Daemon) Addrs() Addrs {
+	return Addrs{
+		OpenAI: d.ports.openai.Addr().String(), Node: d.ports.node.Addr().String(), Admin: d.ports.admin.Addr().String(),
+	}
+}
+
+// Ready is closed when the edge takes requests.
+func (d *Daemon) Ready() <-chan struct{} { return d.ready }
+
+// Run serves until ctx ends, then stops in an orderly way: no new admissions, running requests end within
+// edge.stop_timeout_ms, nodes are told, the session is ended. It returns nil after that, else what failed.
+func (d *Daemon) Run(ctx context.Context) (err error) {
+	defer d.ports.close()
+	if err := d.open(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.closeStore()) }()
+	if err := d.build(ctx); err != nil {
+		return err
+	}
+	s := d.serve()
+	if err := d.announce(); err != nil {
+		return errors.Join(err, s.stop(d))
+	}
+	cause := d.wait(ctx, s)
+	return errors.Join(cause, s.stop(d))
+}
+
+// open brings the log back and offers the file's configuration.
+func (d *Daemon) open(ctx context.Context) error {
+	store, err := storage.Open(ctx, storage.Options{
+		Dir: d.self.DataDir, Replica: d.self.ID, Version: d.o.Version, Logger: d.log, Observe: d.observe,
+	})
+	if err != nil {
+		return fmt.Errorf("edge.data_dir: %w", err)
+	}
+	d.store = store
+	if err := offer(ctx, store, fsm.EdgeID(d.self.ID), &d.o.Config.Cluster); err != nil {
+		return errors.Join(err, d.closeStore())
+	}
+	v, err := readView(store)
+	if err != nil {
+		return errors.Join(err, d.closeStore())
+	}
+	d.view.store(v)
+	return nil
+}
+
+// build makes the rooms and joins them.
+func (d *Daemon) build(ctx context.Context) error {
+	d.admission = admission.New(admission.Options{Metrics: d.metrics, Translate: translate, Position: d.position})
+	edge := fsm.EdgeID(d.self.ID)
+	session, err := d.store.OpenSession(ctx, edge, d.effects)
+	if err != nil {
+		return fmt.Errorf("open session: %w", err)
+	}
+	d.session = session
+	security, err := serverTLS(&d.self.TLS)
+	if err != nil {
+		return err
+	}
+	cluster := &d.view.load().cluster.ProviderPool
+	links, err := nodelink.New(nodelink.Options{
+		Listener: d.ports.node, TLS: security, Commands: session, Catalog: &d.view, Edge: edge, ClusterID: d.store.Cluster(),
+		Logger: d.log, Metrics: d.metrics, HeartbeatInterval: d.self.Link.HeartbeatMS.Duration(),
+		HeartbeatMissed: d.self.Link.Missed, FenceTimeout: cluster.FenceTimeoutMS.Duration(),
+		MaxBodyBytes: d.self.MaxBodyBytes + bodySlack, Permanent: permanent,
+	})
+	if err != nil {
+		return err
+	}
+	d.links.Store(links)
+	d.admission.Attach(session)
+	d.openai = openai.New(openai.Options{
+		Runner: runner{d.admission}, Backend: backend{links}, Ready: d.notReady, Metrics: d.metrics, Logger: d.log,
+		MaxBodyBytes: d.self.MaxBodyBytes, QueueKeepalive: d.self.QueueKeepaliveMS.Duration(),
+	})
+	return d.swap(d.view.load())
+}
+
+// bodySlack is what the generation policy and a longer model name may add to a client's body.
+const bodySlack = 1 << 20
+
+// swap gives a view to the rooms that read it per request.
+func (d *Daemon) swap(v *view) error {
+	public, err := publicView(v.cluster)
+	if err != nil {
+		return err
+	}
+	d.view.store(v)
+	d.metrics.SetNames(names(v.cluster))
+	d.metrics.SetState(func() metrics.State { return state(d.store) })
+	return d.openai.Swap(public)
+}
+
+// announce writes the ready line, and says loudly what is open to everyone.
+func (d *Daemon) announce() error {
+	a := d.Addrs()
+	if len(d.view.load().cluster.OpenAI.PrincipalTokens) == 0 && !loopback(d.ports.openai) {
+		d.log.Warn("anyone who reaches this address may use the models: openai.principal_tokens is empty", "openai", a.OpenAI)
+	}
+	_, err := fmt.Fprintf(d.o.Stdout, "edged ready openai=%s node=%s admin=%s\n", a.OpenAI, a.Node, a.Admin)
+	if err != nil {
+		return fmt.Errorf("write the ready line: %w", err)
+	}
+	close(d.ready)
+	return nil
+}
+
+// wait returns nil when ctx ends, else why the edge can't go on.
+func (d *Daemon) wait(ctx context.Context, s *servers) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-s.failed:
+		return err
+	case <-d.ended:
+		return errors.New("the session of this edge was ended; is another edge running with the same edge.id?")
+	case <-d.store.Failed():
+		return fmt.Errorf("edge.data_dir: %w", d.store.Err())
+	}
+}
+
+// notReady tells why the edge takes no requests, nil if it does.
+func (d *Daemon) notReady() error {
+	if d.stopping.Load() {
+		return errors.New("the edge is stopping")
+	}
+	return d.store.Err()
+}
+
+// effects takes what the log says later about this edge's links and requests. The dispatcher calls it; it must not block.
+func (d *Daemon) effects(effects []fsm.Effect) {
+	for i := range effects {
+		if e := &effects[i]; e.Kind == fsm.EffectSessionEnded && !d.stopping.Load() {
+			close(d.ended)
+		}
+	}
+	if l := d.links.Load(); l != nil {
+		l.Effects(effects)
+	}
+	d.admission.Effects(effects)
+}
+
+func (d *Daemon) position(id fsm.RequestID) (position int) {
+	d.store.View(func(m *fsm.Machine) {
+		if r, ok := m.Request(id); ok {
+			position = r.Position
+		}
+	})
+	return position
+}
+
+func (d *Daemon) observe(s storage.Stat) {
+	switch s.Kind {
+	case storage.StatEntry:
+		d.metrics.Committed(s.Commands, s.Took, s.Apply)
+	case storage.StatSnapshot:
+		d.metrics.Snapshotted(s.Took)
+	}
+}
+
+func (d *Daemon) adminHandler() http.Handler {
+	return admin.New(admin.Options{
+		Source: d.store, Edge: fsm.EdgeID(d.self.ID), Standing: d.standing, Version: d.nodeVersion, Healthy: d.store.Err,
+		Metrics: d.metrics.Handler(), Token: d.self.Admin.Token.Reveal(), Address: d.Addrs().Admin, Stopping: d.quit,
+		Logger: d.log,
+	})
+}
+
+func (d *Daemon) standing() admin.Standing {
+	role := d.store.Role()
+	s := admin.Standing{Role: role.String()}
+	if role == storage.RoleLeader {
+		s.Leader = d.self.ID
+	}
+	return s
+}
+
+func (d *Daemon) nodeVersion(id fsm.NodeID) string {
+	for _, l := range d.links.Load().Status() {
+		if l.Node == id {
+			return l.Version
+		}
+	}
+	return ""
+}
