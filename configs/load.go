@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// FileMax is the largest file that is loaded, in bytes.
-const FileMax = 16 << 20
+// FileMax is the largest file that is loaded, in bytes: room for some 30,000 providers.
+const FileMax = 4 << 20
 
 // Env looks a variable up, as os.LookupEnv does.
 type Env = func(name string) (string, bool)

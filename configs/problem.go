@@ -108,11 +108,14 @@ func (r *report) warn(path, text string) {
 
 // failedAt tells whether a problem is reported at the very path.
 func (r *report) failedAt(path string) bool {
-	return slices.ContainsFunc(r.problems, func(p Problem) bool { return p.Path == path })
+	return len(r.problems) == problemsMax || slices.ContainsFunc(r.problems, func(p Problem) bool { return p.Path == path })
 }
 
 // failed tells whether a problem is reported at the path or below it, so that rules need not report it again.
 func (r *report) failed(path string) bool {
+	if len(r.problems) == problemsMax {
+		return true // nothing more will be reported, so nothing more need be checked
+	}
 	for _, p := range r.problems {
 		if p.Path == path || strings.HasPrefix(p.Path, path) && strings.ContainsRune(".[", rune(p.Path[len(path)])) {
 			return true
