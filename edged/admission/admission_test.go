@@ -199,13 +199,15 @@ func TestReleaseIsRepeatedWhileTheLogIsOverloaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, pool(4, 1))
 		refused := 0
-		w.fail = func(c fsm.Command) error {
-			if _, ok := c.(*fsm.Release); ok && refused < 20 {
-				refused++
-				return errBusy
+		w.change(func() {
+			w.fail = func(c fsm.Command) error {
+				if _, ok := c.(*fsm.Release); ok && refused < 20 {
+					refused++
+					return errBusy
+				}
+				return nil
 			}
-			return nil
-		}
+		})
 		if err := w.adm.Run(context.Background(), req("a"), &client{}); err != nil {
 			t.Error(err)
 		}
@@ -216,19 +218,70 @@ func TestReleaseIsRepeatedWhileTheLogIsOverloaded(t *testing.T) {
 	})
 }
 
+// A waiter runs out in the very entry that queues another with its id: the end is for the first.
+func TestEndOfAWaiterIsNotTakenForAnotherWithItsID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, pool(4, 1))
+		free := w.occupy()
+		first, second := make(chan error, 1), make(chan error, 1)
+		go func() { first <- w.adm.Run(context.Background(), req("b"), &client{}) }()
+		time.Sleep(1950 * time.Millisecond)
+		// The entry comes after the deadline of 2 s.
+		w.change(func() { w.lag = func() time.Duration { return 100 * time.Millisecond } })
+		go func() { second <- w.adm.Run(context.Background(), req("b"), &client{}) }()
+		if err := <-first; refusal(err) != fsm.RefusalQueueTimeout {
+			t.Error(err)
+		}
+		select {
+		case err := <-second:
+			t.Error("the second ended too:", err)
+		default:
+		}
+		free()
+		if err := <-second; err != nil {
+			t.Error(err)
+		}
+		w.end()
+	})
+}
+
+func TestCloseEndsWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, pool(4, 1))
+		free := w.occupy()
+		done := make(chan error)
+		go func() { done <- w.adm.Run(context.Background(), req("b"), &client{}) }()
+		time.Sleep(5 * time.Millisecond)
+		w.adm.Stop()
+		if err := w.adm.Run(context.Background(), req("c"), &client{}); !errors.Is(err, admission.ErrStopping) {
+			t.Error(err)
+		}
+		w.adm.Close()
+		if err := <-done; !errors.Is(err, admission.ErrStopping) {
+			t.Error(err)
+		}
+		free()
+		if err := w.adm.Drain(context.Background()); err != nil {
+			t.Error(err)
+		}
+		close(w.stop)
+		<-w.done
+	})
+}
+
 func TestErrorsOfTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, pool(4, 1))
-		w.fail = func(fsm.Command) error { return errBusy }
+		w.change(func() { w.fail = func(fsm.Command) error { return errBusy } })
 		if err := w.adm.Run(context.Background(), req("a"), &client{}); !errors.Is(err, admission.ErrOverloaded) || !errors.Is(err, errBusy) {
 			t.Error(err)
 		}
 		broken := errors.New("disk full")
-		w.fail = func(fsm.Command) error { return broken }
+		w.change(func() { w.fail = func(fsm.Command) error { return broken } })
 		if err := w.adm.Run(context.Background(), req("a"), &client{}); !errors.Is(err, admission.ErrFailed) || !errors.Is(err, broken) {
 			t.Error(err)
 		}
-		w.fail = func(fsm.Command) error { return nil }
+		w.change(func() { w.fail = func(fsm.Command) error { return nil } })
 		w.end()
 		if err := w.adm.Run(context.Background(), req("a"), &client{}); !errors.Is(err, admission.ErrStopping) {
 			t.Error(err)
@@ -321,15 +374,18 @@ func randomLife(t *testing.T, seed uint64) {
 	n := func(max int) int { mu.Lock(); defer mu.Unlock(); return rnd.IntN(max) }
 	ms := func(max int) time.Duration { return time.Duration(n(max*1000)) * time.Microsecond }
 
-	w := newWorld(t, seed, pool(1+n(8), 1+n(2), 1+n(2)))
-	w.lag = func() time.Duration { return ms(3) }
+	c := pool(1+n(8), 1+n(2), 1+n(2))
+	w := newWorld(t, seed, c)
 	overload := n(3) == 0
-	w.fail = func(fsm.Command) error {
-		if overload && n(4) == 0 {
-			return errBusy
+	w.change(func() {
+		w.lag = func() time.Duration { return ms(3) }
+		w.fail = func(fsm.Command) error {
+			if overload && n(4) == 0 {
+				return errBusy
+			}
+			return nil
 		}
-		return nil
-	}
+	})
 	links := n(2) == 0
 	var running [2]int
 	var wg sync.WaitGroup
@@ -352,7 +408,7 @@ func randomLife(t *testing.T, seed uint64) {
 				}
 				mu.Lock()
 				running[p]++
-				if over := running[p] > w.machine.Config().Providers[p].Capacity; over && !links {
+				if over := running[p] > c.Providers[p].Capacity; over && !links {
 					t.Errorf("%s runs %d", g.Provider, running[p])
 				}
 				mu.Unlock()

@@ -290,11 +290,6 @@ func (r *released) Receive(o fsm.Outcome, err error) {
 	t := (*ticket)(r)
 	if err = t.a.problem(o, err); errors.Is(err, ErrOverloaded) {
 		t.a.m.ReleaseRetried()
-		t.mu.Lock()
-		if t.gone && t.give.Requeue {
-			t.give.Requeue, t.phase = false, releasing
-		}
-		t.mu.Unlock()
 		t.again(func() { t.propose(&t.give, r) })
 		return
 	}

@@ -100,13 +100,15 @@ func (w *world) entry(s fsm.SessionID, items []item) []fsm.Outcome {
 	for _, it := range items {
 		b.Commands = append(b.Commands, it.cmd)
 	}
-	res := w.machine.Apply(&fsm.Entry{
-		Index: w.index, Term: 1, Elapsed: fsm.Time(time.Since(w.began)), Batches: []fsm.Batch{b},
-	})
+	e := &fsm.Entry{Index: w.index, Term: 1, Elapsed: fsm.Time(time.Since(w.began)), Batches: []fsm.Batch{b}}
+	if at, ok := w.machine.NextDeadline(); ok && at <= e.Elapsed && s != 0 { // an Expire that travels in front
+		e.Batches = []fsm.Batch{{Commands: []fsm.Command{&fsm.Expire{Term: 1}}}, b}
+	}
+	res := w.machine.Apply(e)
 	if err := w.machine.Check(); err != nil {
 		w.t.Fatalf("entry %d: %v", w.index, err)
 	}
-	outcomes := append([]fsm.Outcome(nil), res.Outcomes[0]...)
+	outcomes := append([]fsm.Outcome(nil), res.Outcomes[len(e.Batches)-1]...)
 	for i, it := range items {
 		w.note(it.cmd, outcomes[i])
 		if it.to != nil {
@@ -153,6 +155,13 @@ func (w *world) Propose(cmd fsm.Command, to admission.Receiver) {
 	}
 }
 
+// change sets lag or fail while the world runs.
+func (w *world) change(set func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	set()
+}
+
 // do runs fn between two entries.
 func (w *world) do(fn func()) {
 	ran := make(chan struct{})
@@ -173,7 +182,10 @@ func (w *world) run() {
 		}
 		select {
 		case <-w.kick:
-			time.Sleep(w.lag())
+			w.mu.Lock()
+			lag := w.lag
+			w.mu.Unlock()
+			time.Sleep(lag())
 		case <-expiry:
 			w.apply(0, &fsm.Expire{Term: 1})
 			continue
