@@ -133,7 +133,7 @@ func TestByteOrderMarkAndCRLF(t *testing.T) {
 }
 
 func TestManyProblemsAreBounded(t *testing.T) {
-	text := minimal + strings.Repeat("  - {}\n", 500_000) // quadratic work would not end
+	text := minimal + strings.Repeat("  - {}\n", 100_000) // quadratic work would show
 	_, _, err := ParseEdge([]byte(text), "f", nil)
 	var problems *Problems
 	if !errors.As(err, &problems) || len(problems.List) != problemsMax {

@@ -1,22 +1,30 @@
 package configs
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 )
 
-var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-
 // keyPath is the path of a key below path; a key that would be misread is quoted: models[0].providers["gpu.1"].
 func keyPath(path, key string) string {
 	switch {
-	case !plainKey.MatchString(key):
+	case !plainKey(key):
 		return path + "[" + strconv.Quote(key) + "]"
 	case path == "":
 		return key
 	}
 	return path + "." + key
+}
+
+// plainKey is not a pattern, as it is asked for every key of a file.
+func plainKey(key string) bool {
+	for i := range len(key) {
+		c := key[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return key != ""
 }
 
 func indexPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
