@@ -26,11 +26,11 @@ type generator struct {
 	next  map[SessionID]uint64 // next seq, within the entry that is being made
 	sent  []Batch              // some of the last ones, to send again
 	ended []SessionID
-	count int // commands made
-	fresh int
+	count int    // commands made
+	gap   uint64 // between the indexes of entries
 }
 
-func newGenerator(p picker, n *naive) *generator { return &generator{picker: p, n: n} }
+func newGenerator(p picker, n *naive) *generator { return &generator{picker: p, n: n, gap: 1} }
 
 func choose[T any](g *generator, of ...T) T { return of[g.pick(len(of))] }
 
@@ -38,7 +38,7 @@ func (g *generator) one(in int) bool { return g.pick(in) == 0 }
 
 // entry makes the next entry: mostly one command, so that the invariants are checked after each.
 func (g *generator) entry() *Entry {
-	e := &Entry{Index: g.n.index + 1, Term: max(g.n.term, 1), Elapsed: max(g.n.now, Millisecond), Wall: int64(g.n.index)}
+	e := &Entry{Index: g.n.index + g.gap, Term: max(g.n.term, 1), Elapsed: max(g.n.now, Millisecond), Wall: int64(g.n.index)}
 	if g.one(200) {
 		e.Index, e.Term = e.Index+uint64(g.pick(5)), e.Term+1
 	}

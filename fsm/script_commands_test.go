@@ -175,6 +175,15 @@ func (a *args) leases(k string) []LeaseID {
 	return ls
 }
 
+// request reads an id, or "@129": one of that many bytes.
+func (a *args) request() RequestID {
+	w := a.word()
+	if n, ok := strings.CutPrefix(w, "@"); ok {
+		return RequestID(strings.Repeat("x", a.atoi(n)))
+	}
+	return RequestID(w)
+}
+
 // lease is the last one of a request, or a number: #7.
 func (a *args) lease(name string) LeaseID {
 	if n, ok := strings.CutPrefix(name, "#"); ok {
@@ -273,11 +282,23 @@ func (s *script) remove(a *args) {
 
 func (s *script) applyConfig(a *args) {
 	s.propose(0, &ApplyConfig{
-		Document: fmt.Append(nil, s.config), Config: s.config, Force: a.has("force"),
+		Document: s.document(), Config: cloned(s.config), Force: a.has("force"),
 		Expected: Revision(a.number("expected", int(s.m.Revision()))),
 		Edge:     EdgeID(a.get("edge", "")), Offer: a.get("offer", ""),
 	})
 }
+
+// cloned shares nothing with the configuration that the story goes on to change.
+func cloned(c Config) Config {
+	c.Nodes, c.Providers, c.Models = slices.Clone(c.Nodes), slices.Clone(c.Providers), slices.Clone(c.Models)
+	for i := range c.Models {
+		c.Models[i].Candidates = slices.Clone(c.Models[i].Candidates)
+	}
+	return c
+}
+
+// document stands for the canonical bytes: as different as the configuration is.
+func (s *script) document() []byte { return fmt.Append(nil, s.config) }
 
 // What belongs to no session.
 
@@ -341,7 +362,7 @@ func (s *script) command(a *args) Command {
 	switch a.verb {
 	case "admit":
 		c := &Admit{
-			Request: RequestID(a.word()), Model: ModelID(a.get("model", "m")), InputTokens: int64(a.number("tokens", 0)),
+			Request: a.request(), Model: ModelID(a.get("model", "m")), InputTokens: int64(a.number("tokens", 0)),
 			Needs: needs(a.list("needs")), MaxWait: a.span(a.get("wait", "0s")),
 		}
 		c.Fingerprint[0] = byte(a.number("fp", 0))

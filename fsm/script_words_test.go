@@ -43,7 +43,7 @@ func (s *script) outcome(c Command, o Outcome) string {
 }
 
 func (s *script) grantWords(g Grant, how string) string {
-	w := fmt.Sprintf("%s %s %s", g.Request, how, g.Provider)
+	w := fmt.Sprintf("%s %s %s", requestWords(g.Request), how, g.Provider)
 	if g.Generation != 1 {
 		w += fmt.Sprintf(" over=%s/%d", g.Node, g.Generation)
 	}
@@ -51,6 +51,13 @@ func (s *script) grantWords(g Grant, how string) string {
 		w += " served=" + g.Served
 	}
 	return w
+}
+
+func requestWords(id RequestID) string {
+	if id == "" || len(id) > 40 {
+		return fmt.Sprintf("request-of-%d-bytes", len(id))
+	}
+	return string(id)
 }
 
 func (s *script) leaseNames(ids []LeaseID) []string {
@@ -69,10 +76,7 @@ func (s *script) subject(c Command) string {
 	case *EndSession:
 		return s.names[c.Session]
 	case *Admit:
-		if len(c.Request) > 40 {
-			return fmt.Sprintf("request-of-%d-bytes", len(c.Request))
-		}
-		return string(c.Request)
+		return requestWords(c.Request)
 	case *Cancel:
 		return string(c.Request)
 	case *Release:
@@ -145,7 +149,7 @@ func (s *script) show(a *args) {
 	case "leases":
 		tell("leases=%d granted=%d returned=%d", len(s.m.Leases()), sn.Granted, sn.Returned)
 		for _, v := range s.m.Leases() {
-			tell("#%d %s %s %s over=%s/%d %s", v.Lease, v.ID, v.Class, v.Provider, v.Node, v.Generation, v.State)
+			tell("lease-%d %s %s %s over=%s/%d %s", v.Lease, v.ID, v.Class, v.Provider, v.Node, v.Generation, v.State)
 		}
 	case "providers":
 		for _, v := range sn.Providers {
