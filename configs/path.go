@@ -18,13 +18,9 @@ func keyPath(path, key string) string {
 
 // plainKey is not a pattern, as it is asked for every key of a file.
 func plainKey(key string) bool {
-	for i := range len(key) {
-		c := key[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
-			return false
-		}
-	}
-	return key != ""
+	return key != "" && !strings.ContainsFunc(key, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-'
+	})
 }
 
 func indexPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
