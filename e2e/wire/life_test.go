@@ -564,7 +564,7 @@ func TestTwoNodesAreIndependent(t *testing.T) {
 	ready(t, c, "n1", 1)
 	ready(t, c, "n2", 1)
 	n1.stop(t)
-	await(t, "one is gone", func() bool { return len(e.links.Status()) == 1 })
+	await(t, "one is gone", func() bool { return len(c.lost()) == 1 && len(e.links.Status()) == 1 })
 	a := &answer{}
 	if end := e.links.Exchange(t.Context(), request(c.admit(t, "r1"), "{}"), a); !end.Complete || a.text() != "n2" {
 		t.Errorf("%+v %q", end, a.text())

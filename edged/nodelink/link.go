@@ -98,6 +98,17 @@ func (k *link) sendLocked(f *nodepb.EdgeFrame) {
 	}
 }
 
+// dismiss tells the node that the edge stops, and loses the link in the same moment, so that the node's answer to it
+// (it closes) is not taken for the cause.
+func (k *link) dismiss() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.sendLocked(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_Goodbye{Goodbye: &nodepb.Goodbye{
+		Reason: "the edge stops", RetryAfterMs: uint64(k.links.o.GoodbyeRetryAfter / time.Millisecond),
+	}}})
+	k.loseLocked(fsm.ReasonGoodbye, true, true)
+}
+
 // now is the time since the edge started: monotonic.
 func (k *link) now() time.Duration { return time.Since(k.links.started) }
 

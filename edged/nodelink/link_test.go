@@ -90,7 +90,11 @@ func TestUnseenRunsAreTriedAnew(t *testing.T) {
 	r := dialRough(t, e).link()
 	ended := make(chan End, 1)
 	go func() { ended <- e.Exchange(t.Context(), r.exchange(), nothing{}) }()
+	e.mu.Lock()
+	k := e.links["n"]
+	e.mu.Unlock()
 	for try := range tries {
+		await(t, "it waits for a connection", func() bool { k.mu.Lock(); defer k.mu.Unlock(); return len(k.pool.waiters) == 1 })
 		c, _ := r.data(r.proof())
 		await(t, "it runs", func() bool { return e.Status()[0].Runs == 1 })
 		_ = c.Close()

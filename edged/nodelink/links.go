@@ -105,10 +105,7 @@ func (l *Links) Goodbye(ctx context.Context) {
 	l.closing = true
 	var waits []*link
 	for _, k := range l.links {
-		k.send(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_Goodbye{Goodbye: &nodepb.Goodbye{
-			Reason: "the edge stops", RetryAfterMs: uint64(l.o.GoodbyeRetryAfter / time.Millisecond),
-		}}})
-		k.lose(fsm.ReasonGoodbye, true, true)
+		k.dismiss()
 		waits = append(waits, k)
 	}
 	for k := range l.leaving {

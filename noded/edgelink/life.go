@@ -52,18 +52,18 @@ var (
 	errNoAnswer = errors.New("the edge did not answer the registration in time")
 )
 
-// once is one life of the link, from dialling to its end, and says why it ended.
-func (l *Link) once(ctx context.Context) error {
+// once is one life of the link, from dialling to its end. It says how long the link was up and why it ended.
+func (l *Link) once(ctx context.Context) (up time.Duration, err error) {
 	cc, err := l.control()
 	if err != nil {
-		return fmt.Errorf("prepare the link: %w", err)
+		return 0, fmt.Errorf("prepare the link: %w", err)
 	}
 	defer func() { _ = cc.Close() }()
 	call, hangUp := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx, for the goodbye
 	defer hangUp()
 	st, accepted, err := l.register(ctx, call, hangUp, cc)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s := newLife(l, accepted)
 	l.o.Runs.open(s.generation)
@@ -82,7 +82,7 @@ func (l *Link) once(ctx context.Context) error {
 	s.shutData()
 	hangUp()
 	work.Wait()
-	return s.cause()
+	return s.age(), s.cause()
 }
 
 // register asks for a link and returns the edge's answer.
@@ -112,6 +112,9 @@ func (l *Link) register(ctx, call context.Context, hangUp func(), cc *grpc.Clien
 	case err != nil:
 		return nil, nil, fmt.Errorf("register: %w", err)
 	case f.GetAccepted() != nil:
+		if p := f.GetAccepted().Protocol; p < nodepb.ProtocolMin || p > nodepb.ProtocolMax {
+			return nil, nil, fmt.Errorf("the edge chose protocol %d, which this node does not speak: install a noded that matches it", p)
+		}
 		l.o.Runs.forget(empty) // the registration said it
 		return st, f.GetAccepted(), nil
 	case f.GetRefused() != nil:

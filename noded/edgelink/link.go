@@ -107,12 +107,11 @@ func (l *Link) Run(ctx context.Context) error {
 	backoff := l.o.BackoffMin
 	for ctx.Err() == nil {
 		l.o.Observe(State{Address: l.o.Address, Phase: PhaseDialing})
-		began := time.Now()
-		err := l.once(ctx)
+		up, err := l.once(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if time.Since(began) >= l.o.BackoffReset {
+		if up >= l.o.BackoffReset {
 			backoff = l.o.BackoffMin
 		}
 		pause := backoff/2 + rand.N(backoff/2+1)
