@@ -14,7 +14,7 @@ import (
 // DemoConfig sets what the built-in backend serves and at which pace.
 type DemoConfig struct {
 	Models       []string      // served names; none: any name is served
-	Words        int           // of an answer; 0 is 40
+	Words        int           // of an answer
 	FirstToken   time.Duration // before an answer begins; 0 is at once
 	WordInterval time.Duration // between words; 0 is all at once
 }
@@ -33,7 +33,7 @@ type Demo struct {
 func NewDemo(c DemoConfig) *Demo {
 	return &Demo{
 		models:       c.Models,
-		words:        orDefault(c.Words, 40),
+		words:        max(c.Words, 0),
 		firstToken:   c.FirstToken,
 		wordInterval: c.WordInterval,
 	}

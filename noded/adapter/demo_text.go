@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// demoWords are the words of an answer, each but the first with the space before it.
+// demoWords are the n words of an answer, each but the first with the space before it.
 func demoWords(size promptSize, n int) []string {
 	text := fmt.Sprintf("This is iop's built-in demo provider, not a language model. Your prompt had %s in %s. "+
 		"The rest is only here for you to watch it stream:", plural(size.words, "word"), plural(size.parts, "message"))

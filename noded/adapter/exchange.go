@@ -61,6 +61,9 @@ func (x *exchange) run(ctx context.Context, head []byte) (end End, keep bool) {
 		return x.failed(ctx, "read the answer", err), false
 	}
 	stripPerHop(resp.Header)
+	if len(resp.TransferEncoding) > 0 {
+		resp.Body = io.NopCloser(&chunks{br: x.c.br})
+	}
 	if declaresNotRun(x.call.Type, resp.StatusCode) {
 		end = x.holdOrPass(ctx, resp)
 	} else {
