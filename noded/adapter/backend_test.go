@@ -38,7 +38,7 @@ type rawConn struct {
 	n int // from 1
 }
 
-func newRawBackend(t *testing.T, serve func(c *rawConn)) *rawBackend {
+func newRawBackend(t testing.TB, serve func(c *rawConn)) *rawBackend {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

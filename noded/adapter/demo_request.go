@@ -120,10 +120,11 @@ func texts(raw json.RawMessage) []string {
 	if json.Unmarshal(raw, &lists) != nil {
 		return nil
 	}
+	joined := []string{}
 	for _, l := range lists {
-		many = append(many, joinTokens(l))
+		joined = append(joined, joinTokens(l))
 	}
-	return many
+	return joined
 }
 
 func joinTokens(tokens []json.Number) string {
