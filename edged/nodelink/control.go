@@ -111,7 +111,7 @@ func (k *link) watch(stopped <-chan error) {
 				k.lose(fsm.ReasonHeartbeat, true, false)
 				continue
 			}
-			k.beat(false)
+			k.beat(true) // answered at once: the round trip
 			k.tend()
 		}
 	}

@@ -192,7 +192,9 @@ func TestMaxConnections(t *testing.T) {
 		}
 		if i >= 3 {
 			closed(t, c)
+			continue
 		}
+		await(t, "it is kept", func() bool { return e.Status()[0].Idle == i+1 })
 	}
 }
 
