@@ -77,6 +77,7 @@ func New(o Options) (*Daemon, error) {
 
 // unsupported refuses what the schema has and this version can't do, rather than ignore it.
 func unsupported(s *configs.Self) error {
+	faults := &configs.Problems{}
 	for _, key := range []struct {
 		path string
 		set  bool
@@ -87,10 +88,15 @@ func unsupported(s *configs.Self) error {
 		{"edge.bootstrap.artifact_dir", s.Bootstrap.ArtifactDir != ""},
 	} {
 		if key.set {
-			return fmt.Errorf("%s: this version does not support it; remove the key", key.path)
+			faults.List = append(faults.List, configs.Problem{
+				Path: key.path, Cause: "this version does not support it", Cure: "remove the key",
+			})
 		}
 	}
-	return nil
+	if len(faults.List) == 0 {
+		return nil
+	}
+	return faults
 }
 
 // Addrs returns where the edge listens.
