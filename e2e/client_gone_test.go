@@ -23,7 +23,8 @@ func TestEachEndReturnsItsLeaseOnce(t *testing.T) {
 		"ConnectRefused": endConnectRefused, "ConnectRefusedFallsOver": endFallsOver, "BusyKeepsItsPlace": endBusyKeepsItsPlace,
 		"BackendDropsInMidStream": endDropInMidStream, "BackendDropsBeforeTheHead": endDropBeforeHead,
 		"BackendDropsAPlainAnswer": endDropPlain, "NodeSigkilled": endNodeSigkilled, "NodeStopped": endNodeStopped,
-		"EdgeStopped": endEdgeStopped,
+		"NodeStoppedWhileRunning": endNodeStoppedWhileRunning,
+		"EdgeStopped":             endEdgeStopped,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

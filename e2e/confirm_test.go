@@ -38,7 +38,7 @@ func TestSlotIsGivenOnOnlyAfterTheNodeConfirms(t *testing.T) {
 	for range 20 { // far more than the edge needs to notice that the client left
 		w.want(200, ask{model: "other", tag: "passer-by"})
 	}
-	if got := w.leases(); len(got) != 1 || got[0].ID != lease.ID || w.pending() != 1 {
+	if got := w.awaitLeases(1); got[0].ID != lease.ID || w.pending() != 1 {
 		t.Errorf("the slot was given on while its node stood still: %+v", got)
 	}
 	thaw(t, w.nodes["n1"])
@@ -62,7 +62,6 @@ func TestUnconfirmedCancelIsBounded(t *testing.T) {
 	s := w.open(ask{tag: "left"})
 	s.next()
 	freeze(t, w.nodes["n1"])
-	t.Cleanup(func() { thaw(t, w.nodes["n1"]) })
 	s.leave()
 	w.awaitIdle()
 	thaw(t, w.nodes["n1"])

@@ -18,7 +18,8 @@ type layout struct {
 	grace     time.Duration       // 0 = 2 s
 	reattach  time.Duration       // 0 = 30 s
 	fence     time.Duration       // 0 = 10 s
-	heartbeat time.Duration       // 0 = 500 ms; three missed are a loss
+	heartbeat time.Duration       // 0 = 500 ms
+	missed    int                 // missed heartbeats are a loss; 0 = 3
 	threshold int                 // tokens of a long request; 0 = 1,000
 	tokens    map[string]string   // token_ref: raw token of a client; none = open
 	throttled bool                // nodes reach the edge through a cut.Proxy
@@ -73,7 +74,7 @@ func (l *layout) edgeFile(id, dataDir string) []byte {
 	edge := map[string]any{
 		"id": id, "data_dir": dataDir,
 		"listen":             map[string]any{"openai": "127.0.0.1:0", "node": "127.0.0.1:0", "admin": "127.0.0.1:0"},
-		"link":               map[string]any{"heartbeat_ms": or(l.heartbeat, 500*time.Millisecond).Milliseconds(), "missed": 3},
+		"link":               map[string]any{"heartbeat_ms": or(l.heartbeat, 500*time.Millisecond).Milliseconds(), "missed": or(l.missed, 3)},
 		"queue_keepalive_ms": l.keepalive.Milliseconds(),
 		"stop_timeout_ms":    or(l.stop, 10*time.Second).Milliseconds(),
 	}

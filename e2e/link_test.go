@@ -21,7 +21,6 @@ func TestFrozenNodeIsFenced(t *testing.T) {
 	s.next()
 	old := w.nodes["n1"]
 	freeze(t, old)
-	t.Cleanup(func() { thaw(t, old) })
 	await(t, "the frozen node is fenced", func() bool { return !w.node("n1").Connected })
 	all, clean := s.rest()
 	wantBroken(t, all, clean)
@@ -133,9 +132,20 @@ func TestDuplicateNode(t *testing.T) {
 // once, long before a heartbeat is missed; the old link's late close changes nothing.
 func TestHalfDeadLinkIsSuperseded(t *testing.T) {
 	t.Parallel()
+	halfDead(t, time.Second, 100)
+}
+
+// TestHalfDeadLinkWithSlowHeartbeats: the old link's ping is not waited for longer than the newcomer waits.
+func TestHalfDeadLinkWithSlowHeartbeats(t *testing.T) {
+	t.Parallel()
+	halfDead(t, 60*time.Second, 3)
+}
+
+func halfDead(t *testing.T, heartbeat time.Duration, missed int) {
+	t.Helper()
 	b := newBackend(t, backend.Options{Default: backend.Plan{Hold: backend.AfterTokens, At: 1}})
 	l := shared(b, 1)
-	l.throttled, l.grace, l.heartbeat = true, 60*time.Second, 60*time.Second
+	l.throttled, l.grace, l.heartbeat, l.missed = true, 60*time.Second, heartbeat, missed
 	w := newWorld(t, l)
 	g := w.link("n1")
 	s := w.open(ask{tag: "old"})

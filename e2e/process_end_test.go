@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"testing"
+	"time"
 
 	"iop/e2e/backend"
 )
@@ -28,16 +29,37 @@ func endNodeSigkilled(t *testing.T) {
 	w.grants = 2
 }
 
-// endNodeStopped: an orderly stop is noticed at once, without any heartbeat, and never looks like a whole answer.
+// endNodeStopped: an orderly stop is noticed at once, without any heartbeat.
 func endNodeStopped(t *testing.T) {
-	b := newBackend(t, backend.Options{Default: backend.Plan{Tokens: 5, Hold: backend.AfterTokens, At: 1}})
+	b := newBackend(t, backend.Options{})
 	l := shared(b, 1)
+	l.grace, l.heartbeat = 1_000_000, 60_000_000_000
+	w := newWorld(t, l)
+	w.want(200, ask{})
+	terminate(t, w.nodes["n1"])
+	await(t, "the node is offline", func() bool { return !w.node("n1").Connected })
+	a := w.ask(ask{tag: "late"})
+	a.wantError(t, 503, "provider_unavailable")
+	if code := w.nodes["n1"].code(t); code != 0 {
+		t.Errorf("noded ended with code %d", code)
+	}
+	w.awaitIdle()
+	w.grants = 1
+}
+
+// endNodeStoppedWhileRunning: a node that stops while it runs something is no candidate from that moment on; a part of
+// an answer never looks whole.
+func endNodeStoppedWhileRunning(t *testing.T) {
+	b := newBackend(t, backend.Options{Default: backend.Plan{Tokens: 5, Hold: backend.AfterTokens, At: 1}})
+	l := shared(b, 2)
 	l.grace, l.heartbeat = 1_000_000, 60_000_000_000
 	w := newWorld(t, l)
 	s := w.open(ask{tag: "streaming"})
 	s.next()
 	terminate(t, w.nodes["n1"])
-	await(t, "the node is offline", func() bool { return !w.node("n1").Connected })
+	awaitWithin(t, 10*time.Second, "the provider is out", func() bool { return w.provider("p1").Status != "available" })
+	a := w.ask(ask{tag: "late"})
+	a.wantError(t, 503, "provider_unavailable")
 	b.LetAll()
 	if all, clean := s.rest(); clean && (len(all) == 0 || all[len(all)-1] != "[DONE]") {
 		t.Errorf("a part of a stream ended cleanly: %q", all)
@@ -45,6 +67,7 @@ func endNodeStopped(t *testing.T) {
 	if code := w.nodes["n1"].code(t); code != 0 {
 		t.Errorf("noded ended with code %d", code)
 	}
+	await(t, "the node is offline", func() bool { return !w.node("n1").Connected })
 	w.awaitIdle()
 	w.grants = 1
 }
@@ -57,13 +80,12 @@ func endEdgeStopped(t *testing.T) {
 	s.next()
 	queued := w.queue(ask{tag: "queued"}, 1)
 	terminate(t, w.edge.process)
-	await(t, "the edge takes no new requests", func() bool {
-		a := call(t.Context(), w.edge.openai, ask{tag: "late"})
-		if a.status == 503 {
-			a.wantRetry(t)
-		}
-		return a.status == 0 || a.status == 503
-	})
+	w.awaitStopping()
+	late := call(t.Context(), w.edge.openai, ask{tag: "late"})
+	if late.status != 0 {
+		late.wantError(t, 503, late.code())
+		late.wantRetry(t)
+	}
 	if !w.edge.running() {
 		t.Error("the edge ended while a stream was running")
 	}
@@ -85,4 +107,13 @@ func endEdgeStopped(t *testing.T) {
 	if n := len(m.Snapshot().Sessions); n != 0 {
 		t.Errorf("%d sessions are left in the log", n)
 	}
+}
+
+// awaitStopping waits until the edge says by /readyz, or by taking no connections, that it stops.
+func (w *world) awaitStopping() {
+	w.t.Helper()
+	await(w.t, "the edge is not ready any more", func() bool {
+		_, err := tryFetch(w.edge.openai, "/readyz")
+		return err != nil
+	})
 }

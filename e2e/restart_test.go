@@ -118,9 +118,7 @@ func killRound(t *testing.T, w *world, b *backend.Backend, round int) {
 	}
 	w.awaitIdle()
 	// A fresh noded, whose reconnects have not slowed down yet.
-	terminate(t, w.nodes["n1"])
-	w.nodes["n1"].code(t)
-	w.startNode("n1")
+	w.replaceNode("n1", false)
 }
 
 func requests(ws []adminapi.Waiter) []string {

@@ -48,9 +48,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	s := w.open(ask{tag: "running"})
 	s.next()
 	terminate(t, w.edge.process)
-	await(t, "the edge takes no new requests", func() bool {
-		return call(t.Context(), w.edge.openai, ask{tag: "late"}).status != 200
-	})
+	w.awaitStopping()
 	terminate(t, w.edge.process)
 	if code := w.edge.code(t); code != 1 {
 		t.Errorf("edged ended with code %d, want 1", code)
@@ -106,13 +104,7 @@ func TestFlappingNode(t *testing.T) {
 		if p := w.provider("p1"); p.InFlight < 0 || p.InFlight > 3 {
 			t.Errorf("in flight: %d", p.InFlight)
 		}
-		if round%2 == 0 {
-			w.nodes["n1"].kill()
-		} else {
-			terminate(t, w.nodes["n1"])
-			w.nodes["n1"].code(t)
-		}
-		w.startNode("n1")
+		w.replaceNode("n1", round%2 == 0)
 		await(t, "the node is back with its next generation", func() bool { return w.link("n1") > g })
 	}
 	crowd.stop()

@@ -126,6 +126,19 @@ func (w *world) startNode(id string) *process {
 	return w.nodes[id]
 }
 
+// replaceNode kills a node, or stops it in order, and starts it anew once the edge knows that it is gone.
+func (w *world) replaceNode(id string, kill bool) {
+	w.t.Helper()
+	if kill {
+		w.nodes[id].kill()
+	} else {
+		terminate(w.t, w.nodes[id])
+		w.nodes[id].code(w.t)
+	}
+	await(w.t, "the edge knows that "+id+" is gone", func() bool { return w.link(id) == 0 })
+	w.startNode(id)
+}
+
 // spawnNode starts a noded that the world does not count as the one with that id.
 func (w *world) spawnNode(id, token string) *process {
 	w.t.Helper()
