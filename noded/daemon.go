@@ -67,7 +67,7 @@ func New(o Options) (*Daemon, error) {
 			TLS:      tlsFor(security, address),
 			Hands:    d.hands,
 			Runs:     runs,
-			Logger:   o.Logger.With("edge", address),
+			Logger:   o.Logger,
 			Version:  o.Version,
 			StopWait: o.StopWait,
 			Observe:  d.observe,

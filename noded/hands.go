@@ -19,10 +19,6 @@ const (
 	codeUnsupported   = "unsupported"   // the adapter can't run this kind
 )
 
-// headerDispatched marks a backend's answer to a run that it declares not to have run: with "false" the edge holds it
-// back while another candidate is left. Of a backend's own headers it is dropped.
-const headerDispatched = "X-Iop-Dispatched"
-
 // hands do what the edges ask: they are edgelink's Hands for all links.
 type hands struct {
 	build   builder
@@ -82,7 +78,7 @@ func (h *hands) Run(ctx context.Context, r *edgelink.Run, a edgelink.Answer) edg
 		return refused(codeConcurrency, "adapter "+r.Adapter+" is at its capacity")
 	}
 	defer p.gate.Release()
-	end := p.station.Do(ctx, callOf(r, reg.types[r.Provider]), ownHeaders{a})
+	end := p.station.Do(ctx, callOf(r, reg.types[r.Provider]), a)
 	if w := reg.watches[r.Provider]; w != nil {
 		w.observe(end)
 	}
@@ -148,17 +144,9 @@ func dispatchedOf(d adapter.Dispatched) edgelink.Dispatched {
 	}
 }
 
-// ownHeaders drops from a backend's answer what only the node may say.
-type ownHeaders struct{ edgelink.Answer }
-
-func (o ownHeaders) Head(status int, h http.Header) error {
-	delete(h, headerDispatched)
-	return o.Answer.Head(status, h)
-}
-
-// handOn sends an answer that was held back, marked as such. Whether it arrives changes nothing about the run.
+// handOn sends the answer of a backend that declares not to have run the request. The end says so as well, so the edge
+// keeps this back while another candidate is left. Whether it arrives changes nothing about the run.
 func handOn(held *adapter.Held, a edgelink.Answer) {
-	held.Header.Set(headerDispatched, "false")
 	if a.Head(held.Status, held.Header) == nil && len(held.Body) > 0 {
 		_ = a.Data(held.Body)
 	}
