@@ -92,19 +92,20 @@ func stopOnSignals(log *slog.Logger) (context.Context, func()) {
 	}
 }
 
-// version is that of the module, or of the commit that the program was built from.
+// stamped is the version that the build gives: -ldflags "-X main.stamped=v1.2.3".
+var stamped string
+
+// version is the stamped one, or that of the module.
 func version() string {
+	if stamped != "" {
+		return stamped
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "dev"
 	}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel-" + s.Value[:min(12, len(s.Value))]
-		}
 	}
 	return "dev"
 }
