@@ -188,6 +188,7 @@ func requestRecord(r *fsm.RequestRow) *recordpb.RequestRow {
 		EnqueuedIndex: r.EnqueuedIndex, DetachedUntil: int64(r.DetachedUntil), Lease: uint64(r.Lease),
 		Provider: []byte(r.Provider), Served: []byte(r.Served), Generation: uint64(r.Generation),
 		GrantedAt: int64(r.GrantedAt), GrantedWall: r.GrantedWall, GrantedIndex: r.GrantedIndex,
+		Edge: []byte(r.Edge), Node: []byte(r.Node),
 	}
 	if r.Fingerprint != (fsm.Fingerprint{}) {
 		m.Fingerprint = r.Fingerprint[:]
@@ -208,6 +209,7 @@ func (w *narrow) request(m *recordpb.RequestRow) fsm.RequestRow {
 		Lease: fsm.LeaseID(m.GetLease()), Provider: fsm.ProviderID(m.GetProvider()), Served: string(m.GetServed()),
 		Generation: fsm.Generation(m.GetGeneration()), GrantedAt: fsm.Time(m.GetGrantedAt()),
 		GrantedWall: m.GetGrantedWall(), GrantedIndex: m.GetGrantedIndex(),
+		Edge: fsm.EdgeID(m.GetEdge()), Node: fsm.NodeID(m.GetNode()),
 	}
 	if fp := m.GetFingerprint(); len(fp) == len(r.Fingerprint) {
 		copy(r.Fingerprint[:], fp)

@@ -2425,6 +2425,8 @@ type RequestRow struct {
 	GrantedAt     int64                  `protobuf:"varint,20,opt,name=granted_at,json=grantedAt,proto3" json:"granted_at,omitempty"`
 	GrantedWall   int64                  `protobuf:"varint,21,opt,name=granted_wall,json=grantedWall,proto3" json:"granted_wall,omitempty"`
 	GrantedIndex  uint64                 `protobuf:"varint,22,opt,name=granted_index,json=grantedIndex,proto3" json:"granted_index,omitempty"`
+	Edge          []byte                 `protobuf:"bytes,23,opt,name=edge,proto3" json:"edge,omitempty"`
+	Node          []byte                 `protobuf:"bytes,24,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2611,6 +2613,20 @@ func (x *RequestRow) GetGrantedIndex() uint64 {
 		return x.GrantedIndex
 	}
 	return 0
+}
+
+func (x *RequestRow) GetEdge() []byte {
+	if x != nil {
+		return x.Edge
+	}
+	return nil
+}
+
+func (x *RequestRow) GetNode() []byte {
+	if x != nil {
+		return x.Node
+	}
+	return nil
 }
 
 type Config_Pool struct {
@@ -3251,7 +3267,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\breturned\x18\a \x01(\x04R\breturned\"2\n" +
 	"\bModelRow\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\x89\x05\n" +
+	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\xb1\x05\n" +
 	"\n" +
 	"RequestRow\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12 \n" +
@@ -3280,7 +3296,9 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\n" +
 	"granted_at\x18\x14 \x01(\x03R\tgrantedAt\x12!\n" +
 	"\fgranted_wall\x18\x15 \x01(\x03R\vgrantedWall\x12#\n" +
-	"\rgranted_index\x18\x16 \x01(\x04R\fgrantedIndexB\x14Z\x12iop/proto/recordpbb\x06proto3"
+	"\rgranted_index\x18\x16 \x01(\x04R\fgrantedIndex\x12\x12\n" +
+	"\x04edge\x18\x17 \x01(\fR\x04edge\x12\x12\n" +
+	"\x04node\x18\x18 \x01(\fR\x04nodeB\x14Z\x12iop/proto/recordpbb\x06proto3"
 
 var (
 	file_proto_recordpb_record_proto_rawDescOnce sync.Once

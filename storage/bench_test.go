@@ -1,0 +1,86 @@
+package storage
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"iop/fsm"
+)
+
+// BenchmarkPairs measures durable admit+release pairs/s at a number of concurrent callers, each of which waits for its
+// admission, and goes on when it has proposed the release.
+func BenchmarkPairs(b *testing.B) {
+	for _, callers := range []int{1, 64, 1024} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) { benchPairs(b, callers) })
+	}
+}
+
+func benchPairs(b *testing.B, callers int) {
+	s := openWith(b, Options{Dir: b.TempDir(), Replica: "e1"})
+	x := running(b, s, world(8, callers), nil)
+	var next atomic.Int64
+	var callerGroup, releases sync.WaitGroup
+	done := funcReceiver(func(o fsm.Outcome, err error) {
+		if err != nil || o.Code != fsm.Returned {
+			b.Errorf("release: %v %v", o.Code, err)
+		}
+		releases.Done()
+	})
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range callers {
+		callerGroup.Go(func() {
+			w := newWaiter()
+			for {
+				n := next.Add(1)
+				if n > int64(b.N) {
+					return
+				}
+				x.Propose(admit(fmt.Sprintf("request-%d", n)), w)
+				got := <-w.got
+				if got.err != nil || got.outcome.Code != fsm.Granted {
+					b.Errorf("admit: %v %v", got.outcome.Code, got.err)
+					return
+				}
+				releases.Add(1)
+				x.Propose(&fsm.Release{Lease: got.outcome.Grant.Lease, Reason: fsm.ReasonDone}, done)
+			}
+		})
+	}
+	callerGroup.Wait()
+	releases.Wait()
+	b.StopTimer()
+	st := s.Stats()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
+	b.ReportMetric(float64(st.Commands)/float64(st.Entries), "commands/entry")
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(st.Entries), "us/entry")
+}
+
+// BenchmarkSync measures what the disk allows: one write and fdatasync per batch, nothing else.
+func BenchmarkSync(b *testing.B) {
+	for _, size := range []int{128, 8 << 10, 128 << 10} {
+		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
+			f, err := os.Create(filepath.Join(b.TempDir(), "raw"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer f.Close()
+			buf := make([]byte, size)
+			for i := range b.N {
+				if _, err := f.WriteAt(buf, int64(i*size)%(16<<20)); err != nil {
+					b.Fatal(err)
+				}
+				if err := unix.Fdatasync(int(f.Fd())); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "syncs/s")
+		})
+	}
+}
