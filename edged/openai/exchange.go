@@ -146,7 +146,7 @@ func badJSON(body []byte, err error) *failure {
 
 // readModel finds the model and whether a stream is asked for. Of keys that occur twice the last counts.
 func (x *exchange) readModel() *failure {
-	value := []byte("null")
+	var value []byte
 	x.streams = false
 	for _, m := range x.scan.members {
 		switch m.key {
@@ -156,7 +156,7 @@ func (x *exchange) readModel() *failure {
 			x.streams = string(x.body[m.from:m.to]) == "true"
 		}
 	}
-	if value[0] != '"' {
+	if len(value) == 0 || value[0] != '"' {
 		return &failure{kind: kindMalformed, param: "model", message: "The body must name a \"model\" as a string. GET /v1/models lists the models there are."}
 	}
 	inner := value[1 : len(value)-1]
