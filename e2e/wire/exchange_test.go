@@ -66,10 +66,16 @@ func TestOutcomesComeThrough(t *testing.T) {
 		end  edgelink.End
 		want nodelink.End
 	}{
-		{false, edgelink.End{Dispatched: edgelink.DispatchedNo, Code: "connect_failed", Message: "dial: refused\nreally"},
-			nodelink.End{Dispatched: nodelink.DispatchedNo, Code: "connect_failed", Message: "dial: refused really"}},
-		{true, edgelink.End{Dispatched: edgelink.DispatchedYes, Code: "backend_broke", Message: "unexpected EOF"},
-			nodelink.End{Dispatched: nodelink.DispatchedYes, Code: "backend_broke", Message: "unexpected EOF"}},
+		{
+			false,
+			edgelink.End{Dispatched: edgelink.DispatchedNo, Code: "connect_failed", Message: "dial: refused\nreally"},
+			nodelink.End{Dispatched: nodelink.DispatchedNo, Code: "connect_failed", Message: "dial: refused really"},
+		},
+		{
+			true,
+			edgelink.End{Dispatched: edgelink.DispatchedYes, Code: "backend_broke", Message: "unexpected EOF"},
+			nodelink.End{Dispatched: nodelink.DispatchedYes, Code: "backend_broke", Message: "unexpected EOF"},
+		},
 		{false, edgelink.End{Code: "backend_timeout"}, nodelink.End{Code: "backend_timeout"}},
 		{true, edgelink.End{Dispatched: edgelink.DispatchedYes}, nodelink.End{Dispatched: nodelink.DispatchedYes, Complete: true}},
 	} {

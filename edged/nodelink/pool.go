@@ -165,18 +165,6 @@ func (k *link) ask() {
 	}})
 }
 
-// put takes a connection back after a run; not reusable: it is closed.
-func (k *link) put(c *dataConn, reusable bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.pool.busy, c)
-	if !reusable {
-		c.shut()
-		return
-	}
-	k.offer(c)
-}
-
 // tend closes connections that have been spare for long, and asks for missing ones.
 func (k *link) tend() {
 	k.mu.Lock()

@@ -27,35 +27,6 @@ func NewRuns() *Runs {
 	}
 }
 
-// generation is the runs of one link.
-type generation struct {
-	running map[uint64]*running
-	past    [pastMax]past // ring of runs that ended, or were canceled before they came
-	pastAt  int
-	// Of what the ring has forgotten: runs up to forgotten may have ended, runs up to refused must not begin.
-	forgotten, refused uint64
-	unseen             map[uint64]struct{} // canceled before they came
-	gone               bool                // the link is lost
-	reported           int                 // how often its emptiness was reported
-}
-
-// pastMax is how many ended runs of a generation are remembered, for a Cancel that crosses the end.
-const pastMax = 1024
-
-type running struct {
-	lease    uint64
-	stop     func() // ends its context and closes its connection
-	canceled bool
-}
-
-type past struct {
-	run     uint64
-	lease   uint64
-	outcome nodepb.Outcome
-	told    bool // RunEnded was sent
-	unseen  bool
-}
-
 // open begins a generation.
 func (r *Runs) open(gen uint64) {
 	r.mu.Lock()
@@ -141,26 +112,6 @@ func (r *Runs) cancel(gen, run uint64) *nodepb.RunEnded {
 	return runEnded(run, 0, o, true)
 }
 
-func (g *generation) recall(run uint64) *past {
-	for i := range g.past {
-		if g.past[i].run == run {
-			return &g.past[i]
-		}
-	}
-	return nil
-}
-
-func (g *generation) remember(p past) {
-	old := g.past[g.pastAt]
-	if old.unseen {
-		delete(g.unseen, old.run)
-		g.refused = max(g.refused, old.run)
-	}
-	g.forgotten = max(g.forgotten, old.run)
-	g.past[g.pastAt] = p
-	g.pastAt = (g.pastAt + 1) % pastMax
-}
-
 func runEnded(run, lease uint64, o nodepb.Outcome, unseen bool) *nodepb.RunEnded {
 	return &nodepb.RunEnded{Run: run, Lease: lease, Dispatched: o.Dispatched, Code: o.Code, Message: o.Message, Unseen: unseen}
 }
@@ -210,15 +161,6 @@ func (r *Runs) forget(empty []uint64) {
 	for _, gen := range empty {
 		delete(r.generations, gen)
 	}
-}
-
-func (g *generation) leases() []uint64 {
-	leases := make([]uint64, 0, len(g.running))
-	for _, u := range g.running {
-		leases = append(leases, u.lease)
-	}
-	slices.Sort(leases)
-	return leases
 }
 
 // emptyReports is how often an empty generation is reported: a report can be lost with the link that carries it.

@@ -2,6 +2,7 @@ package nodepb
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"strconv"
 )
@@ -134,7 +135,7 @@ func ReadEnd(br *bufio.Reader, o *Outcome) error {
 }
 
 func unexpected(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

@@ -241,8 +241,10 @@ func TestHandshake(t *testing.T) {
 	if d := cmp.Diff(h, got); err != nil || d != "" {
 		t.Error(err, d)
 	}
-	for _, bad := range []string{"", "n 1\n", "n x " + strings.Repeat("00", SecretLen) + "\n", "n 1 00\n", "n 1 zz\n", "%zz 1 " + strings.Repeat("00", SecretLen) + "\n",
-		string(rest) + "GET", strings.Repeat("n", 2*HandshakeMax)} {
+	for _, bad := range []string{
+		"", "n 1\n", "n x " + strings.Repeat("00", SecretLen) + "\n", "n 1 00\n", "n 1 zz\n", "%zz 1 " + strings.Repeat("00", SecretLen) + "\n",
+		string(rest) + "GET", strings.Repeat("n", 2*HandshakeMax),
+	} {
 		if _, err := ReadHandshake(strings.NewReader(bad)); err == nil {
 			t.Errorf("%.60q passes", bad)
 		}

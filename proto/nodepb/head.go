@@ -3,6 +3,7 @@ package nodepb
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"net/http"
 	"strings"
 )
@@ -13,7 +14,7 @@ func readHead(br *bufio.Reader) (string, error) {
 	seen := 0
 	for {
 		if _, err := br.Peek(seen + 1); err != nil {
-			if err == bufio.ErrBufferFull {
+			if errors.Is(err, bufio.ErrBufferFull) {
 				return readLongHead(br)
 			}
 			return "", err
@@ -34,7 +35,7 @@ func readLongHead(br *bufio.Reader) (string, error) {
 	var head []byte
 	for {
 		line, err := br.ReadSlice('\n')
-		if err != nil && err != bufio.ErrBufferFull {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return "", err
 		}
 		head = append(head, line...)
