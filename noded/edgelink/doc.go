@@ -5,6 +5,6 @@
 // share: what still runs of generations that are gone, so that any link can report it. noded builds both and joins them
 // with gate and adapters (Hands). It knows nothing of backends.
 //
-// Where next: link.go (Link, the entry), session.go (life of one link), serve.go (one data connection), runs.go; the other end
-// is edged/nodelink, the frames are proto/nodepb.
+// Where next: link.go (Link, the entry), life.go (life of one link), serve.go (one data connection), answer.go, runs.go; the
+// other end is edged/nodelink, the frames are proto/nodepb.
 package edgelink
