@@ -51,9 +51,9 @@ tidy: ## are go.mod and go.sum what the imports ask for?
 vuln: ## known vulnerabilities in what we use; asks the network
 	$(TOOL) govulncheck ./...
 
-bench: ## all benchmarks, into bin/bench.txt for benchstat; BENCH and COUNT narrow or repeat them
+bench: ## all benchmarks, one package at a time, into bin/bench.txt for benchstat; BENCH and COUNT narrow or repeat them
 	@mkdir -p bin
-	go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),1) -timeout 3h ./... > bin/bench.txt; \
+	go test -p 1 -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),1) -timeout 3h ./... > bin/bench.txt; \
 	code=$$?; cat bin/bench.txt; \
 	echo "written to bin/bench.txt; compare two with: $(TOOL) benchstat OLD NEW"; exit $$code
 
