@@ -150,7 +150,9 @@ func TestCancelRacesTheGrant(t *testing.T) {
 					cancel()
 					free()
 				}
-				<-done
+				if err := <-done; !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
 				w.end()
 			})
 		})

@@ -19,5 +19,6 @@
 // stays readable). At a graceful stop: adm.Stop(), then the HTTP server's Shutdown, then adm.Drain(ctx) so that the
 // last releases are in the log before the session ends, then adm.Close().
 //
-// Where next: admission.go (Run), ticket.go (the states of one request), effects.go (what the log says later).
+// Where next: admission.go (Run), ticket.go (the states of one request), receive.go and effects.go (what the log says),
+// drain.go (the end).
 package admission

@@ -75,8 +75,10 @@ func BenchmarkHandler(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				w.h = make(http.Header, 12)
-				r := &http.Request{Method: "POST", RequestURI: "/v1/chat/completions", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(benchBody)),
-					Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(benchBody))}
+				r := &http.Request{
+					Method: "POST", RequestURI: "/v1/chat/completions", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(benchBody)),
+					Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(benchBody)),
+				}
 				r.URL = benchURL
 				s.ServeHTTP(w, r)
 			}
@@ -104,7 +106,7 @@ func benchSockets(b *testing.B, hs *http.Server) {
 		b.Fatal(err)
 	}
 	go func() { _ = hs.Serve(l) }()
-	defer hs.Close()
+	defer func() { _ = hs.Close() }()
 	raw := []byte("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer x\r\nUser-Agent: bench\r\nContent-Length: " +
 		fmt.Sprint(len(benchBody)) + "\r\n\r\n" + string(benchBody))
 	var wg sync.WaitGroup
@@ -116,7 +118,7 @@ func benchSockets(b *testing.B, hs *http.Server) {
 				b.Error(err)
 				return
 			}
-			defer c.Close()
+			defer func() { _ = c.Close() }()
 			buf := make([]byte, 4096)
 			for range work {
 				_, _ = c.Write(raw)

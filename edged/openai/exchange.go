@@ -3,16 +3,12 @@ package openai
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"hash"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"iop/edged/metrics"
 	"iop/fsm"
 )
 
@@ -91,87 +87,6 @@ func (x *exchange) serve(r *http.Request) (abort bool) {
 	abort = x.finish()
 	x.account()
 	return abort
-}
-
-// identify finds out who calls, and gives the request its id: from the Idempotency-Key, or a new one.
-func (x *exchange) identify(r *http.Request) (id string) {
-	who, ok := x.catalog.identify(r.Header)
-	if !ok {
-		x.fail = badKey(r.Header)
-		return ""
-	}
-	x.who = who
-	if v := r.Header["Idempotency-Key"]; len(v) > 0 && v[0] != "" {
-		sum := sha256.Sum256([]byte(who.principal + "\x00" + v[0]))
-		x.id = "idem_" + hex.EncodeToString(sum[:])
-	} else {
-		x.id = x.s.newID()
-	}
-	return x.id
-}
-
-// prepare reads the request and looks through it.
-func (x *exchange) prepare(r *http.Request) *failure {
-	if v := r.Header["Content-Encoding"]; len(v) > 0 && v[0] != "" && !strings.EqualFold(v[0], "identity") {
-		return &failure{kind: kindEncoding, message: "The body is encoded as " + shown(v[0]) + ". Send it without Content-Encoding."}
-	}
-	if f := x.readBody(r); f != nil {
-		return f
-	}
-	if err := x.scan.scan(x.body); err != nil {
-		return badJSON(x.body, err)
-	}
-	if f := x.readModel(); f != nil {
-		return f
-	}
-	var ok bool
-	if x.provKey, ok = x.catalog.ProviderAuth.providerKey(r.Header); !ok {
-		return &failure{kind: kindProviderKey, message: "Your own key for the provider is missing. Send it in the header " + x.catalog.ProviderAuth.FromHeader + "."}
-	}
-	x.plan()
-	x.raw = x.scan.text.tokens()
-	return nil
-}
-
-func badJSON(body []byte, err error) *failure {
-	f := &failure{kind: kindJSON, message: "The body can't be read: " + err.Error() + "."}
-	if len(body) == 0 {
-		f.message = "The body is empty. Send a JSON object with at least \"model\"."
-	}
-	if errors.Is(err, errTooMany) || errors.Is(err, errNotObject) {
-		f.kind = kindMalformed
-	}
-	return f
-}
-
-// readModel finds the model and whether a stream is asked for. Of keys that occur twice the last counts.
-func (x *exchange) readModel() *failure {
-	var value []byte
-	x.streams = false
-	for _, m := range x.scan.members {
-		switch m.key {
-		case keyModel:
-			value = x.body[m.from:m.to]
-		case keyStream:
-			x.streams = string(x.body[m.from:m.to]) == "true"
-		}
-	}
-	if len(value) == 0 || value[0] != '"' {
-		return &failure{kind: kindMalformed, param: "model", message: "The body must name a \"model\" as a string. GET /v1/models lists the models there are."}
-	}
-	inner := value[1 : len(value)-1]
-	x.plainName = true
-	x.model = x.catalog.models[string(inner)]
-	if x.model == nil {
-		x.name = unquote(value)
-		x.plainName = x.name == string(inner)
-		x.model = x.catalog.models[x.name]
-	}
-	if x.model == nil {
-		return noModel(x.name)
-	}
-	x.name = string(x.model.id)
-	return nil
 }
 
 // run has the request admitted and answered.
@@ -270,84 +185,4 @@ func first(v []string) string {
 		return v[0]
 	}
 	return ""
-}
-
-// ended decides what an end means for the lease and for the client.
-func (x *exchange) ended(ctx context.Context, e *End) (why fsm.Reason, requeue bool) {
-	a := &x.answer
-	a.dispatched = e.Dispatched
-	switch {
-	case e.Code == "" && e.Complete && a.status != 0:
-		a.complete, a.dispatched = true, DispatchedYes
-		return fsm.ReasonDone, false
-	case ctx.Err() != nil || a.writeErr != nil:
-		x.err = errLeft
-		return fsm.ReasonCanceled, false
-	case e.Dispatched == DispatchedNo && (e.Code == endBadCall || e.Code == endMalformed):
-		x.fail = &failure{kind: kindMalformed, dispatched: DispatchedNo, message: "The request can't be passed on: " + e.Message + "."}
-		return fsm.ReasonNotRun, false
-	case e.Dispatched == DispatchedNo && !a.committed():
-		a.hold(cause(e))
-		return fsm.ReasonNotRun, true
-	}
-	x.fail = &failure{kind: kindProvider, dispatched: e.Dispatched, message: "The provider failed during the request (" + cause(e) + "). Try again."}
-	why = fsm.ReasonBackendError
-	switch e.Code {
-	case endTimeout:
-		x.fail.kind, why = kindProviderLate, fsm.ReasonTimeout
-	case endLinkLost:
-		why = fsm.ReasonLinkLost
-	case endCanceled:
-		why = fsm.ReasonCanceled
-	}
-	x.s.o.Logger.Warn("run failed", "request", x.shown, "provider", x.out.Grant.Provider, "node", x.out.Grant.Node,
-		"code", e.Code, "dispatched", e.Dispatched.header(), "cause", e.Message)
-	return why, false
-}
-
-// cause tells an end in words.
-func cause(e *End) string {
-	code := e.Code
-	if code == "" {
-		code = "incomplete answer"
-	}
-	if e.Message == "" {
-		return code
-	}
-	return code + ": " + e.Message
-}
-
-// account counts the request.
-func (x *exchange) account() {
-	m, a := x.s.o.Metrics, &x.answer
-	provider := string(x.out.Grant.Provider)
-	m.Route(x.name, provider).Ended(x.outcome())
-	by := m.Model(x.name)
-	by.Duration(time.Since(x.began))
-	if a.firstByte > 0 {
-		by.FirstByte(a.firstByte)
-	}
-	if c := a.reader.count; c.in > 0 || c.out > 0 {
-		if x.catalog.CountTokens {
-			m.Usage(metrics.UsageKey{Principal: x.who.principal, Token: x.who.token, Model: x.name, Provider: provider}).Add(c.in, c.out)
-		}
-		x.model.scale.learn(x.raw, c.in)
-	}
-	if x.s.o.Logger.Enabled(context.Background(), slog.LevelDebug) {
-		x.s.o.Logger.Debug("request", "request", x.shown, "admission", x.id, "route", x.route.path, "model", x.name, "provider", provider,
-			"principal", x.who.principal, "token", x.who.token, "outcome", x.outcome().String(), "status", a.status,
-			"waited", x.waited, "took", time.Since(x.began), "in", a.reader.count.in, "out", a.reader.count.out)
-	}
-}
-
-func (x *exchange) outcome() metrics.Outcome {
-	switch {
-	case x.err != nil:
-		return metrics.OutcomeCanceled
-	case x.fail != nil:
-		return x.fail.outcome
-	case x.answer.status >= http.StatusBadRequest:
-		return metrics.OutcomeBackendRefused
-	}
-	return metrics.OutcomeOK
 }

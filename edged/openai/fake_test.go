@@ -231,7 +231,7 @@ func (e *edge) do(method, path, body string, header ...string) *reply {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	b, err := io.ReadAll(res.Body)
 	return &reply{Response: res, body: string(b), err: err}
 }

@@ -1,10 +1,5 @@
 package openai
 
-import (
-	"bytes"
-	"encoding/json"
-)
-
 // reader follows the bytes of an answer without holding them back: it maps the top-level model of JSON documents back to
 // the key that the client asked for, and notes the usage. Documents are the whole body, or the data of each event of an
 // event stream. It holds back no more than a model's name, and only while the name is arriving.
@@ -284,39 +279,4 @@ func (r *reader) counted() {
 		r.count.out = r.num
 	}
 	r.doc = docOpen
-}
-
-// modelled has the whole name of the model; p[i] is its closing quote.
-func (r *reader) modelled(p []byte, i int) {
-	r.held = append(r.held, p[r.start:i+1]...)
-	if r.isServed(r.held) {
-		r.out = append(r.out, r.to...)
-	} else {
-		r.out = append(r.out, r.held...)
-	}
-	r.held, r.start, r.doc = r.held[:0], i+1, docOpen
-}
-
-// giveUp lets go of a name that is too long to be the served one; the rest of it is a string like any other.
-func (r *reader) giveUp(p []byte, i int) {
-	if len(r.held)+i+1-r.start <= 6*len(r.from)+1 {
-		return
-	}
-	r.release(p, i+1)
-	r.doc = docString
-}
-
-// release sends what is held back as it came, up to p[i].
-func (r *reader) release(p []byte, i int) {
-	r.out = append(append(r.out, r.held...), p[r.start:i]...)
-	r.held, r.start = r.held[:0], i
-}
-
-// isServed tells whether a JSON string is the served name.
-func (r *reader) isServed(quoted []byte) bool {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return bytes.Equal(quoted[1:len(quoted)-1], r.from)
-	}
-	var s string
-	return json.Unmarshal(quoted, &s) == nil && s == string(r.from)
 }

@@ -35,7 +35,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method != http.MethodPost {
-		s.tell(w, r, notAllowed(w, r, "POST"))
+		w.Header()["X-Request-Id"] = []string{s.answerID(r, "")}
+		s.tell(w, notAllowed(w, r, "POST"))
 		return
 	}
 	x := s.take(w, r, to)
@@ -49,11 +50,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveOther answers what takes no slot.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
+	w.Header()["X-Request-Id"] = []string{s.answerID(r, "")}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		if s.gets(r.URL.Path) {
-			s.tell(w, r, notAllowed(w, r, "GET, HEAD"))
+			s.tell(w, notAllowed(w, r, "GET, HEAD"))
 		} else {
-			s.tell(w, r, unknownURL(r))
+			s.tell(w, unknownURL(r))
 		}
 		return
 	}
@@ -61,11 +63,11 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	case path == "/healthz":
 		writeJSON(w, http.StatusOK, []byte("{\"status\":\"ok\"}\n"))
 	case path == "/readyz":
-		s.serveReady(w, r)
+		s.serveReady(w)
 	case path == "/v1/models" || strings.HasPrefix(path, modelsPath) && len(path) > len(modelsPath):
 		s.serveModels(w, r)
 	default:
-		s.tell(w, r, unknownURL(r))
+		s.tell(w, unknownURL(r))
 	}
 }
 
@@ -73,10 +75,10 @@ func (s *Server) gets(path string) bool {
 	return path == "/healthz" || path == "/readyz" || path == "/v1/models" || strings.HasPrefix(path, modelsPath)
 }
 
-func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveReady(w http.ResponseWriter) {
 	if s.o.Ready != nil {
 		if err := s.o.Ready(); err != nil {
-			s.tell(w, r, &failure{kind: kindNoLeader, message: "Not ready: " + err.Error()})
+			s.tell(w, &failure{kind: kindNoLeader, message: "Not ready: " + err.Error()})
 			return
 		}
 	}
@@ -86,22 +88,20 @@ func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serveModels(w http.ResponseWriter, r *http.Request) {
 	c := s.catalog.Load()
 	if _, ok := c.identify(r.Header); !ok {
-		s.tell(w, r, badKey(r.Header))
+		s.tell(w, badKey(r.Header))
 		return
 	}
-	w.Header()["X-Request-Id"] = []string{s.answerID(r, "")}
 	if r.URL.Path == "/v1/models" {
 		writeJSON(w, http.StatusOK, c.list)
 		return
 	}
 	if f := s.serveModel(w, r, c); f != nil {
-		s.tell(w, r, f)
+		s.tell(w, f)
 	}
 }
 
 // tell answers a request that never reached admission.
-func (s *Server) tell(w http.ResponseWriter, r *http.Request, f *failure) {
-	w.Header()["X-Request-Id"] = []string{s.answerID(r, "")}
+func (s *Server) tell(w http.ResponseWriter, f *failure) {
 	s.o.Metrics.Route("", "").Ended(f.outcome)
 	f.write(w, s.o.Runner.RetryAfter())
 }

@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -32,7 +33,7 @@ func compareScan(t *testing.T, b []byte) {
 	valid := json.Valid(b)
 	trimmed := bytes.TrimLeft(b, " \t\r\n")
 	object := len(trimmed) > 0 && trimmed[0] == '{'
-	if err == errTooMany {
+	if errors.Is(err, errTooMany) {
 		return
 	}
 	if want := valid && object; (err == nil) != want {
@@ -99,7 +100,7 @@ func TestScanNamesWhereItStopped(t *testing.T) {
 	if err := s.scan([]byte(`{"model": "a", "x": tru}`)); err == nil || err.Error() != "invalid JSON at byte 20: expected true" {
 		t.Error(err)
 	}
-	if err := s.scan([]byte(`{"a":1` + strings.Repeat(`,"stop":1`, membersMax+1) + `}`)); err != errTooMany {
+	if err := s.scan([]byte(`{"a":1` + strings.Repeat(`,"stop":1`, membersMax+1) + `}`)); !errors.Is(err, errTooMany) {
 		t.Error(err)
 	}
 }

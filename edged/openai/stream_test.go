@@ -37,7 +37,7 @@ func TestFramesAreFlushedAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	if res.Header.Get("X-Accel-Buffering") != "no" || res.Header.Get("Cache-Control") != "no-cache" || res.ContentLength != -1 {
 		t.Error(res.Header)
 	}

@@ -1,0 +1,171 @@
+package admission
+
+import (
+	"errors"
+	"time"
+
+	"iop/fsm"
+)
+
+// admitted, canceled and released are the ticket as the receiver of its commands.
+type (
+	admitted ticket
+	canceled ticket
+	released ticket
+)
+
+// Receive takes the outcome of the Admit.
+func (r *admitted) Receive(o fsm.Outcome, err error) {
+	t := (*ticket)(r)
+	if err = t.a.problem(o, err); err != nil {
+		t.finish(err)
+		return
+	}
+	t.answered(o)
+}
+
+// answered takes Granted, Queued or Refused.
+func (t *ticket) answered(o fsm.Outcome) {
+	switch o.Code {
+	case fsm.Granted:
+		t.granted(o.Grant)
+	case fsm.Queued:
+		t.queued(o.Position)
+	case fsm.Refused:
+		t.finish(&Refused{Why: o.Refusal})
+	default:
+		t.finish(ErrFailed)
+	}
+}
+
+func (t *ticket) queued(position int) {
+	t.mu.Lock()
+	t.phase, t.position = waiting, position
+	t.mu.Unlock()
+	if turned := t.a.enter(t); turned {
+		t.turn(ErrStopping)
+	}
+	t.rouse()
+	t.undo()
+}
+
+// granted is a new lease: for Run, or to be given back if Run has left.
+func (t *ticket) granted(g fsm.Grant) {
+	t.mu.Lock()
+	if t.phase != asking && t.phase != waiting {
+		t.mu.Unlock()
+		return
+	}
+	t.phase, t.grant = granted, g
+	t.mu.Unlock()
+	t.a.m.Granted(g.Class.String())
+	t.rouse()
+	t.undo()
+}
+
+// finish is the end of the ticket; only the first counts.
+func (t *ticket) finish(err error) {
+	t.mu.Lock()
+	if t.phase == over {
+		t.mu.Unlock()
+		return
+	}
+	if !t.gone {
+		t.err = err
+	}
+	t.phase = over
+	turned := t.turned
+	t.mu.Unlock()
+	t.a.leave(t)
+	t.rouse()
+	if !turned {
+		t.a.ended()
+	}
+}
+
+// Receive takes the outcome of the Cancel.
+func (r *canceled) Receive(o fsm.Outcome, err error) {
+	t := (*ticket)(r)
+	if err = t.a.problem(o, err); errors.Is(err, ErrOverloaded) {
+		t.again(func() {
+			t.mu.Lock()
+			still := t.phase == waiting
+			t.mu.Unlock()
+			if still {
+				t.propose(&t.cancel, r)
+			}
+		})
+		return
+	}
+	t.mu.Lock()
+	t.canceling = false
+	ph := t.phase
+	t.mu.Unlock()
+	switch {
+	case ph != waiting: // a grant or an end overtook it
+	case o.Code == fsm.Holds && err == nil:
+		t.granted(o.Grant) // it stays in the table until the effect of this same entry takes it out
+	default: // removed, or nothing is left to be removed
+		t.finish(err)
+	}
+}
+
+// Receive takes the outcome of the Release.
+func (r *released) Receive(o fsm.Outcome, err error) {
+	t := (*ticket)(r)
+	if err = t.a.problem(o, err); errors.Is(err, ErrOverloaded) {
+		t.a.m.ReleaseRetried()
+		t.again(func() { t.propose(&t.give, r) })
+		return
+	}
+	if err != nil {
+		t.finish(err)
+		return
+	}
+	if o.Code != fsm.AlreadyReleased {
+		t.a.m.Returned(t.give.Reason.String())
+		t.a.rate.add(time.Now())
+	}
+	switch o.Code {
+	case fsm.Returned, fsm.AlreadyReleased:
+		t.lost()
+	default:
+		t.answered(o)
+	}
+}
+
+// readmissionsMax is how often a request is admitted anew because its lease was lost before it could be requeued.
+const readmissionsMax = 3
+
+// lost is a lease that has gone back for good: the end, unless the request was to be requeued. Then its link was lost
+// together with the lease, and all that can be done for it is to admit it anew.
+func (t *ticket) lost() {
+	t.mu.Lock()
+	anew := t.phase == asking && !t.gone && t.readmitted < readmissionsMax
+	asked := t.phase == asking
+	t.readmitted++
+	t.mu.Unlock()
+	switch {
+	case anew:
+		t.propose(&t.admit, (*admitted)(t))
+	case asked:
+		t.finish(&Refused{Why: fsm.RefusalUnavailable})
+	default:
+		t.finish(nil)
+	}
+}
+
+// Bounds of the pause before a refused release or cancel is proposed again.
+const (
+	backoffMin = 5 * time.Millisecond
+	backoffMax = time.Second
+)
+
+// again does something after a pause that grows.
+func (t *ticket) again(do func()) {
+	t.mu.Lock()
+	t.backoff = min(max(2*t.backoff, backoffMin), backoffMax)
+	pause := t.backoff
+	t.mu.Unlock()
+	time.AfterFunc(pause, do)
+}

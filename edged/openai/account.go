@@ -1,0 +1,45 @@
+package openai
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"iop/edged/metrics"
+)
+
+// account counts the request.
+func (x *exchange) account() {
+	m, a := x.s.o.Metrics, &x.answer
+	provider := string(x.out.Grant.Provider)
+	m.Route(x.name, provider).Ended(x.outcome())
+	by := m.Model(x.name)
+	by.Duration(time.Since(x.began))
+	if a.firstByte > 0 {
+		by.FirstByte(a.firstByte)
+	}
+	if c := a.reader.count; c.in > 0 || c.out > 0 {
+		if x.catalog.CountTokens {
+			m.Usage(metrics.UsageKey{Principal: x.who.principal, Token: x.who.token, Model: x.name, Provider: provider}).Add(c.in, c.out)
+		}
+		x.model.scale.learn(x.raw, c.in)
+	}
+	if x.s.o.Logger.Enabled(context.Background(), slog.LevelDebug) {
+		x.s.o.Logger.Debug("request", "request", x.shown, "admission", x.id, "route", x.route.path, "model", x.name, "provider", provider,
+			"principal", x.who.principal, "token", x.who.token, "outcome", x.outcome().String(), "status", a.status,
+			"waited", x.waited, "took", time.Since(x.began), "in", a.reader.count.in, "out", a.reader.count.out)
+	}
+}
+
+func (x *exchange) outcome() metrics.Outcome {
+	switch {
+	case x.err != nil:
+		return metrics.OutcomeCanceled
+	case x.fail != nil:
+		return x.fail.outcome
+	case x.answer.status >= http.StatusBadRequest:
+		return metrics.OutcomeBackendRefused
+	}
+	return metrics.OutcomeOK
+}

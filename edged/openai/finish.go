@@ -1,0 +1,132 @@
+package openai
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"time"
+)
+
+// finish brings the client's answer to its end, now that the lease is on its way back. abort = it must break off.
+func (x *exchange) finish() (abort bool) {
+	a := &x.answer
+	defer func() {
+		if !a.deadline.IsZero() && !abort {
+			x.endPatience()
+		}
+	}()
+	switch {
+	case x.err != nil || a.writeErr != nil:
+		return a.live || a.early
+	case a.live && a.complete:
+		if rest := a.reader.end(); len(rest) > 0 {
+			_ = x.send(rest)
+		}
+		return a.writeErr != nil
+	case a.live || a.early:
+		return x.breakOff()
+	case x.fail != nil:
+		x.tellFailure()
+		return false
+	}
+	x.sendWhole()
+	return false
+}
+
+// endPatience takes the write deadline off a connection that goes on to another request.
+func (x *exchange) endPatience() {
+	if d, ok := x.w.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		_ = d.SetWriteDeadline(time.Time{})
+	}
+}
+
+// sendWhole sends a buffered answer with its length.
+func (x *exchange) sendWhole() {
+	a := &x.answer
+	a.buffer = append(a.buffer, a.reader.end()...)
+	h := x.w.Header()
+	pass(h, a.header)
+	if len(a.buffer) > 0 || a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+		h["Content-Length"] = []string{string(appendInt(nil, len(a.buffer)))}
+	}
+	x.ours(h)
+	x.granted(h, a.dispatched)
+	x.patience()
+	x.w.WriteHeader(a.status)
+	_, a.writeErr = x.w.Write(a.buffer)
+}
+
+// tellFailure answers with an error while the status is still open.
+func (x *exchange) tellFailure() {
+	h := x.w.Header()
+	x.ours(h)
+	if x.out.Grant.Lease != 0 {
+		x.granted(h, x.fail.dispatched)
+	} else if x.model != nil {
+		h["X-Iop-Dispatched"] = []string{DispatchedNo.header()}
+	}
+	switch x.fail.code {
+	case kindSlow.code, kindTooLarge.code, kindStopping.code:
+		h["Connection"] = []string{"close"}
+	}
+	x.patience()
+	x.fail.write(x.w, x.s.o.Runner.RetryAfter())
+}
+
+// breakOff ends an answer whose head the client already has: a stream gets an error event, and then the connection is
+// broken, so that nobody can take it for complete.
+func (x *exchange) breakOff() (abort bool) {
+	a := &x.answer
+	if waiting := a.early && !a.live; waiting || a.reader.events {
+		var b []byte
+		if !waiting {
+			b = append(append(b, a.reader.end()...), a.reader.close()...)
+		}
+		b = append(b, "data: "...)
+		b = append(x.errorEvent(b), "\n\n"...)
+		_ = x.send(b)
+	}
+	x.hardReset()
+	return true
+}
+
+// errorEvent appends the error as one line: the backend's own, if it answered with one, or ours.
+func (x *exchange) errorEvent(b []byte) []byte {
+	a := &x.answer
+	if x.fail == nil && a.status >= http.StatusBadRequest {
+		var own struct {
+			Error json.RawMessage `json:"error"`
+		}
+		if json.Unmarshal(a.buffer, &own) == nil && len(own.Error) > 0 && own.Error[0] == '{' {
+			if line, err := json.Marshal(own); err == nil {
+				return append(b, line...)
+			}
+		}
+	}
+	f := x.fail
+	if f == nil {
+		f = &failure{kind: kindProvider, message: "The provider answered with status " + string(appendInt(nil, a.status)) + " and no event stream."}
+		x.fail = f
+	}
+	return f.body(b)
+}
+
+// hardReset resets the connection of a client to whom its plain end would look like the end of the answer: one that
+// speaks HTTP/1.0. Others see that the last chunk is missing.
+func (x *exchange) hardReset() {
+	if x.r.ProtoAtLeast(1, 1) {
+		return
+	}
+	c, _, err := http.NewResponseController(x.w).Hijack()
+	if err != nil {
+		return
+	}
+	var tcp *net.TCPConn
+	if t, ok := c.(*net.TCPConn); ok {
+		tcp = t
+	}
+	if tcp != nil {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
+}
