@@ -82,13 +82,13 @@ func TestDuplicateIsRefusedAndItsCloseChangesNothing(t *testing.T) {
 // The old link is half open: the edge sees no close, and the node's new process is there.
 func TestHalfDeadLinkIsSuperseded(t *testing.T) {
 	c := newCluster(t, "n1")
-	e := startEdge(t, c, func(o *nodelink.Options) { o.HeartbeatMissed = 1000 })
+	e := startEdge(t, c, func(o *nodelink.Options) { o.HeartbeatInterval, o.PingWait = time.Hour, 200*time.Millisecond })
 	p, err := cut.New(e.address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	startNode(t, p.Address(), "n1", &hands{run: words("old")}, nil)
+	startNode(t, p.Address(), "n1", &hands{run: words("old")}, func(o *edgelink.Options) { o.DialTimeout = 200 * time.Millisecond })
 	ready(t, c, "n1", 1)
 	p.Swallow(cut.Up, cut.Down)
 	startNode(t, e.address, "n1", &hands{run: words("new")}, nil)

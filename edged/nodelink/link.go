@@ -149,10 +149,11 @@ func (k *link) heartbeat(h *nodepb.Heartbeat) {
 	}
 }
 
-// alive pings the node and tells whether it answered within a heartbeat interval.
+// alive pings the node and tells whether it answered within PingWait. That must be shorter than a node waits for the
+// answer to its registration (10 s), or a half-dead link could never be superseded.
 func (k *link) alive() bool {
 	n := k.beat(true)
-	timer := time.NewTimer(k.links.o.HeartbeatInterval)
+	timer := time.NewTimer(k.links.o.PingWait)
 	defer timer.Stop()
 	for k.answered.Load() < n {
 		select {

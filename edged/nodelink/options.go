@@ -56,6 +56,7 @@ type Options struct {
 
 	HeartbeatInterval time.Duration // 2 s
 	HeartbeatMissed   int           // intervals of silence that end a link: 3
+	PingWait          time.Duration // how long an old link has to answer before a newcomer takes its place: 2 s
 	FenceTimeout      time.Duration // longest wait for a canceled run's end: 10 s
 	ConnectWait       time.Duration // longest wait of an exchange for a data connection: 2 s
 	HandshakeTimeout  time.Duration // for TLS, data handshake, Register: 5 s
@@ -87,6 +88,7 @@ func (o *Options) complete() error {
 		o.Permanent = func(error) bool { return false }
 	}
 	orSpan(&o.HeartbeatInterval, 2*time.Second)
+	orSpan(&o.PingWait, 2*time.Second)
 	orSpan(&o.FenceTimeout, 10*time.Second)
 	orSpan(&o.ConnectWait, 2*time.Second)
 	orSpan(&o.HandshakeTimeout, 5*time.Second)
