@@ -47,11 +47,11 @@ type Answer interface {
 type Dispatched uint8
 
 const (
-	// DispatchedUnknown: it can't be told, so the run is not repeated.
+	// DispatchedUnknown says that it can't be told, so the run is not repeated.
 	DispatchedUnknown Dispatched = iota
-	// DispatchedNo: the backend provably did not run it. Only this lets an edge try another backend.
+	// DispatchedNo says that the backend provably did not run it. Only this lets an edge try another backend.
 	DispatchedNo
-	// DispatchedYes: the backend has answered.
+	// DispatchedYes says that the backend has answered.
 	DispatchedYes
 )
 

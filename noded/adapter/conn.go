@@ -31,7 +31,6 @@ type conn struct {
 
 	headRoom  int  // bytes that may still be read, while headers are
 	answered  bool // a byte of an answer to the running exchange has come
-	used      bool // an exchange has ended well here
 	deadlined bool // a deadline is set
 	idleSince time.Time
 }

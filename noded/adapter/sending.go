@@ -2,7 +2,7 @@ package adapter
 
 // sideBodyBytes: a larger request body is written from beside, for a backend may answer before it has read it all,
 // and would never read the rest while nobody reads its answer.
-const sideBodyBytes = 64 << 10
+const sideBodyBytes = 32 << 10
 
 // sending is a request on its way out. It belongs to the exchange's goroutine, but n and err, while beside is open.
 type sending struct {

@@ -213,13 +213,3 @@ func TestASlowReaderHoldsBackItsBackendOnly(t *testing.T) {
 		t.Errorf("the backend could write %d bytes that nobody read", n)
 	}
 }
-
-// waitFor polls for a fact.
-func waitFor(t *testing.T, what string, fact func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !fact(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}

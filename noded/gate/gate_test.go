@@ -10,8 +10,10 @@ import (
 
 func TestTheGateRefusesAtItsCapacity(t *testing.T) {
 	g := gate.New(2)
-	if !g.TryAcquire() || !g.TryAcquire() {
-		t.Fatal("a gate of 2 refused one of its first two runs")
+	for range 2 {
+		if !g.TryAcquire() {
+			t.Fatal("a gate of 2 refused one of its first two runs")
+		}
 	}
 	if g.TryAcquire() {
 		t.Fatal("a gate of 2 let a third run in")

@@ -52,7 +52,7 @@ func run(args []string, stdout, stderr io.Writer, env configs.Env) int {
 	if err != nil {
 		return refuse(stderr, err)
 	}
-	ctx, stop := stopOnSignals(log)
+	ctx, stop := stopOnSignals(log, os.Exit)
 	defer stop()
 	if err := d.Run(ctx); err != nil {
 		log.Error("noded failed", "error", err)
@@ -61,8 +61,8 @@ func run(args []string, stdout, stderr io.Writer, env configs.Env) int {
 	return exitOK
 }
 
-// stopOnSignals ends the context at the first SIGINT, SIGTERM or console event, and the process at the second.
-func stopOnSignals(log *slog.Logger) (context.Context, func()) {
+// stopOnSignals ends the context at the first SIGINT, SIGTERM or console event, and calls exit at the second.
+func stopOnSignals(log *slog.Logger, exit func(code int)) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -77,7 +77,8 @@ func stopOnSignals(log *slog.Logger) (context.Context, func()) {
 			case s := <-signals:
 				if stopping {
 					log.Warn("stopped at once", "signal", s.String())
-					os.Exit(exitFailed)
+					exit(exitFailed)
+					return
 				}
 				log.Info("stopping; once more stops at once", "signal", s.String())
 				cancel()
