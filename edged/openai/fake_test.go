@@ -34,6 +34,7 @@ type edge struct {
 	srv     *openai.Server
 	metrics *metrics.Metrics
 	addr    string
+	cutOff  func() // cancels all requests
 
 	mu       sync.Mutex
 	seen     []openai.Request
@@ -157,6 +158,9 @@ func newEdge(t *testing.T, change ...func(*openai.Options, *openai.View)) *edge 
 	}
 	e.addr = l.Addr().String()
 	hs := e.srv.HTTP()
+	requests, cutOff := context.WithCancel(context.Background())
+	e.cutOff = cutOff
+	hs.BaseContext = func(net.Listener) context.Context { return requests }
 	done := make(chan struct{})
 	go func() { defer close(done); _ = hs.Serve(l) }()
 	t.Cleanup(func() {
@@ -166,6 +170,7 @@ func newEdge(t *testing.T, change ...func(*openai.Options, *openai.View)) *edge 
 			t.Errorf("requests are still running: %v", err)
 		}
 		<-done
+		cutOff()
 		e.mu.Lock()
 		if e.held != 0 {
 			t.Errorf("%d leases are held", e.held)

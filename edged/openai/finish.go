@@ -15,9 +15,13 @@ func (x *exchange) finish() (abort bool) {
 			x.endPatience()
 		}
 	}()
+	if x.err != nil && x.fail == nil {
+		// Mostly nobody is there any more to read this. But the edge also cuts requests off when it stops.
+		x.fail = &failure{kind: kindStopping, dispatched: a.dispatched, message: "The request was cut off: this gateway is stopping. Try again after the time in Retry-After."}
+	}
 	switch {
-	case x.err != nil || a.writeErr != nil:
-		return a.live || a.early
+	case a.writeErr != nil:
+		return true
 	case a.live && a.complete:
 		if rest := a.reader.end(); len(rest) > 0 {
 			_ = x.send(rest)

@@ -291,6 +291,41 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
+// Fault: a request that the edge itself cuts off looks like an empty 200.
+func TestCutOffByTheEdge(t *testing.T) {
+	for _, when := range []string{"waiting", "running", "streaming"} {
+		t.Run(when, func(t *testing.T) {
+			e := newEdge(t)
+			if when == "waiting" {
+				e.run = func(ctx context.Context, _ openai.Request, _ openai.Caller) error {
+					e.cutOff()
+					<-ctx.Done()
+					return context.Cause(ctx)
+				}
+			}
+			e.backend = func(ctx context.Context, _ *openai.Exchange, a openai.Answer) openai.End {
+				if when == "streaming" {
+					_ = a.Head(200, sse.Clone())
+				}
+				e.cutOff()
+				<-ctx.Done()
+				return openai.End{Dispatched: openai.DispatchedYes, Code: "canceled"}
+			}
+			r := e.chat(streamed)
+			if when == "streaming" {
+				if r.err == nil || !strings.Contains(r.body, `"code":"stopping"`) {
+					t.Errorf("%q %v", r.body, r.err)
+				}
+				return
+			}
+			wantCode(t, r, 503, "stopping")
+			if r.Header.Get("Retry-After") == "" || !r.Close {
+				t.Error(r.Header)
+			}
+		})
+	}
+}
+
 func waitFor(t *testing.T, fact string, is func() bool) {
 	t.Helper()
 	for range 1000 {
