@@ -72,7 +72,9 @@ func TestHeadersArePassedOn(t *testing.T) {
 	l.tokens = map[string]string{"app": "key-of-the-client"}
 	w := newWorld(t, l)
 	for _, path := range inferenceRoutes {
-		a := w.want(200, ask{path: path, token: "key-of-the-client", header: http.Header{"X-Custom": {"kept"}}})
+		a := w.want(200, ask{path: path, token: "key-of-the-client", header: http.Header{
+			"X-Custom": {"kept"}, "Accept-Encoding": {"gzip, br"}, "Te": {"trailers"}, "Connection": {"X-Only-Here"}, "X-Only-Here": {"1"},
+		}})
 		if n := a.header.Get("Content-Length"); n != "" && n != strconv.Itoa(len(a.body)) {
 			t.Errorf("%s: Content-Length %s of %d bytes", path, n, len(a.body))
 		}
@@ -90,6 +92,12 @@ func TestHeadersArePassedOn(t *testing.T) {
 			if strings.Contains(strings.Join(vs, " "), "key-of-the-client") {
 				t.Errorf("the backend got the client's key as %s", k)
 			}
+		}
+		if e := r.Header.Get("Accept-Encoding"); containsAny(e, "gzip", "br") {
+			t.Errorf("the backend may answer as %q, in which nobody can rename the model", e)
+		}
+		if r.Header.Get("X-Only-Here") != "" || r.Header.Get("Te") != "" {
+			t.Errorf("hop-by-hop headers reached the backend: %v", r.Header)
 		}
 		if r.Model != served("p1") {
 			t.Errorf("the backend was asked for %q", r.Model)

@@ -41,6 +41,7 @@ type provider struct {
 	priority int
 	disabled bool
 	demo     map[string]any
+	check    time.Duration // interval of GET /health; 0 = not asked
 }
 
 func (p *provider) nodeID() string {
@@ -158,6 +159,9 @@ func (p *provider) entry() map[string]any {
 	e := map[string]any{
 		"id": p.id, "type": kind, "adapter": "a-" + p.id, "models": []string{served(p.id)},
 		"capacity": or(p.capacity, 1), "priority": p.priority, "enabled": !p.disabled,
+	}
+	if p.check != 0 {
+		e["health_check"] = map[string]any{"path": "/health", "interval_ms": p.check.Milliseconds()}
 	}
 	if p.long != 0 {
 		e["long_context_capacity"] = max(p.long, 0)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 )
 
 // Options set up a Backend.
@@ -22,6 +23,7 @@ type Options struct {
 type Backend struct {
 	limit, failEvery, keep int
 	address                string // host:port, kept over Refuse and Accept
+	unwell                 atomic.Bool
 
 	mu      sync.Mutex
 	plan    Plan
@@ -116,6 +118,9 @@ func (b *Backend) SetFor(tag string, p Plan) {
 	b.byTag[tag] = p
 	b.mu.Unlock()
 }
+
+// SetWell says what GET /health answers: 200, or 503 if not well. A new backend is well.
+func (b *Backend) SetWell(well bool) { b.unwell.Store(!well) }
 
 func (b *Backend) planFor(tag string) Plan {
 	b.mu.Lock()

@@ -59,6 +59,10 @@ func (b *Backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (b *Backend) serveGet(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if strings.HasSuffix(r.URL.Path, "/health") {
+		if b.unwell.Load() {
+			writeError(w, http.StatusServiceUnavailable, "the backend is not well, as planned")
+			return
+		}
 		_, _ = io.WriteString(w, `{"status":"ok"}`)
 		return
 	}
