@@ -299,6 +299,18 @@ func TestBodyDeadlineEndsWithTheBody(t *testing.T) {
 	}
 }
 
+func TestHeadersAreBounded(t *testing.T) {
+	e := newEdge(t)
+	_, in := e.dial(post(hello, "X-Large: "+strings.Repeat("x", 100<<10)))
+	res, err := http.ReadResponse(in, nil)
+	if err != nil || res.StatusCode != 431 {
+		t.Error(res, err)
+	}
+	if len(e.seen) != 0 {
+		t.Error("admitted")
+	}
+}
+
 func TestClientLeavesWhileItSends(t *testing.T) {
 	e := newEdge(t)
 	c, _ := e.dial("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")

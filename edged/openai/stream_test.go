@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -365,6 +366,38 @@ func TestSlowReaderHoldsOnlyItsOwnRun(t *testing.T) {
 		}
 	}
 	waitFor(t, "the stalled run ends", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.held == 0 })
+}
+
+// Fault: 30 streams of 5 MiB at the same time starve readiness probes. They also come through whole.
+func TestManyLargeStreams(t *testing.T) {
+	e := newEdge(t)
+	piece := []byte("data: {\"model\":\"served/ornith:35b\",\"x\":\"" + strings.Repeat("é", 8<<10) + "\"}\n\n")
+	want := strings.Repeat(strings.Replace(string(piece), "served/", "", 1), 320)
+	e.backend = func(_ context.Context, _ *openai.Exchange, a openai.Answer) openai.End {
+		_ = a.Head(200, sse.Clone())
+		for range 320 {
+			for at := 0; at < len(piece); at += 10_007 { // cut through names and characters
+				if a.Data(piece[at:min(at+10_007, len(piece))]) != nil {
+					return openai.End{Dispatched: openai.DispatchedYes, Code: "answer_failed"}
+				}
+			}
+		}
+		return openai.End{Dispatched: openai.DispatchedYes, Complete: true}
+	}
+	var streams sync.WaitGroup
+	for range 30 {
+		streams.Go(func() {
+			if r := e.chat(streamed); r.err != nil || r.body != want {
+				t.Errorf("%d bytes, %v", len(r.body), r.err)
+			}
+		})
+	}
+	for range 50 {
+		if r := e.do("GET", "/readyz", ""); r.StatusCode != 200 {
+			t.Error(r.StatusCode)
+		}
+	}
+	streams.Wait()
 }
 
 // Fault: the last usage chunk with empty choices counted twice, cumulative counts added up, an explicit zero lost.
