@@ -81,7 +81,7 @@ func TestFrozenNodeComesBack(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, backend.Options{Limit: 1, Default: backend.Plan{Hold: backend.AfterTokens, At: 1}})
 	l := shared(b, 1)
-	l.heartbeat, l.grace = 100*time.Millisecond, 30*time.Second
+	l.heartbeat, l.grace = 300*time.Millisecond, 30*time.Second
 	w := newWorld(t, l)
 	for round := range 3 {
 		g := w.awaitLink("n1")

@@ -14,7 +14,7 @@ func TestFrozenNodeIsFenced(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, backend.Options{Default: backend.Plan{Tokens: 3, Hold: backend.AfterTokens, At: 1}})
 	l := shared(b, 2)
-	l.heartbeat, l.grace = 200*time.Millisecond, time.Millisecond
+	l.heartbeat, l.grace = 300*time.Millisecond, time.Millisecond
 	w := newWorld(t, l)
 	first := w.link("n1")
 	s := w.open(ask{tag: "old"})

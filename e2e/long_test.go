@@ -94,7 +94,7 @@ func TestLongRunIsNotReaped(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, backend.Options{Limit: 1, Default: backend.Plan{Hold: backend.BeforeHead}})
 	l := shared(b, 1)
-	l.fence, l.reattach, l.grace, l.heartbeat = 200_000_000, 200_000_000, 1_000_000, 50_000_000
+	l.fence, l.reattach, l.grace = 200_000_000, 200_000_000, 1_000_000
 	w := newWorld(t, l)
 	f := w.start(ask{tag: "old"})
 	id := w.awaitLeases(1)[0].ID

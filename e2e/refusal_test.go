@@ -41,6 +41,10 @@ func TestRefusedRequestsHoldNothing(t *testing.T) {
 		a.tag = name
 		a.wantError(t, c.status, c.code)
 	}
+	for i := range 10 { // the answer must not be lost to a reset while the body is still on its way
+		a := w.ask(good(ask{prompt: strings.Repeat("x", 100_000+i*50_000)}))
+		a.wantError(t, 413, "request_too_large")
+	}
 	for name, body := range map[string]string{
 		"malformed JSON": `{"model":"m",`, "no object": `["m"]`, "empty": ` `, "not JSON": `model=m`, "no model": `{"messages":[]}`,
 		"model is a number": `{"model":1}`, "two values": `{"model":"m"} {"model":"m"}`,
