@@ -104,6 +104,9 @@ func TestLinkFencedByTheMachine(t *testing.T) {
 	if got := w.c.lost(); len(got) != 0 {
 		t.Error("commanded again:", got)
 	}
+	if !w.n.states.told("removed") {
+		t.Error("the node does not know why")
+	}
 }
 
 func TestEndedSessionEndsAllLinks(t *testing.T) {

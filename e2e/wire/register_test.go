@@ -144,3 +144,29 @@ func TestTwoNodesAreIndependent(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// A node whose list names the same edge twice must not throw itself out for ever.
+func TestTwoAddressesOfOneEdge(t *testing.T) {
+	c := newCluster(t, "n1")
+	e := startEdge(t, c, nil)
+	p, err := cut.New(e.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	runs := edgelink.NewRuns()
+	share := func(o *edgelink.Options) { o.Runs, o.BackoffMax = runs, time.Hour }
+	first := startNode(t, e.address, "n1", &hands{run: words("ok")}, share)
+	ready(t, c, "n1", 1)
+	startNode(t, p.Address(), "n1", &hands{run: words("ok")}, share)
+	ready(t, c, "n1", 2)
+	await(t, "the first is out", func() bool { return first.states.had(edgelink.PhaseLost, "") })
+	for i := range 20 {
+		if end := e.links.Exchange(t.Context(), request(c.admit(t, fmt.Sprint("r", i)), "{}"), &answer{}); !end.Complete {
+			t.Fatalf("%+v", end)
+		}
+	}
+	if v := c.node("n1"); v.Generation != 2 {
+		t.Errorf("%+v", v)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -178,6 +179,18 @@ func (s *states) had(phase edgelink.Phase, code string) bool {
 	defer s.mu.Unlock()
 	for _, st := range s.list {
 		if st.Phase == phase && st.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// told tells whether a link was lost with that word in the cause.
+func (s *states) told(cause string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.list {
+		if st.Phase == edgelink.PhaseLost && strings.Contains(st.Err.Error(), cause) {
 			return true
 		}
 	}

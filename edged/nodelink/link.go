@@ -109,6 +109,16 @@ func (k *link) dismiss() {
 	k.loseLocked(fsm.ReasonGoodbye, true, true)
 }
 
+// ended tells the node that its link is no longer current, and loses it without a command: the machine said so.
+func (k *link) ended(reason fsm.Reason) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.sendLocked(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_LinkEnded{LinkEnded: &nodepb.LinkEnded{
+		Generation: uint64(k.generation), Reason: reason.String(),
+	}}})
+	k.loseLocked(reason, false, true)
+}
+
 // now is the time since the edge started: monotonic.
 func (k *link) now() time.Duration { return time.Since(k.links.started) }
 

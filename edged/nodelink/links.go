@@ -85,13 +85,13 @@ func (l *Links) Effects(effects []fsm.Effect) {
 			l.mu.Lock()
 			l.fenced[e.Node] = max(l.fenced[e.Node], e.Generation)
 			if k := l.links[e.Node]; k != nil && k.generation == e.Generation {
-				k.lose(e.Reason, false, false)
+				k.ended(e.Reason)
 			}
 			l.mu.Unlock()
 		case fsm.EffectSessionEnded:
 			l.mu.Lock()
 			for _, k := range l.links {
-				k.lose(fsm.ReasonSessionEnded, false, false)
+				k.ended(fsm.ReasonSessionEnded)
 			}
 			l.mu.Unlock()
 		}

@@ -62,6 +62,10 @@ func (s *life) handle(ctx context.Context, f *nodepb.EdgeFrame) {
 	case *nodepb.EdgeFrame_Goodbye:
 		s.finish(&byeError{reason: f.Goodbye.Reason, after: time.Duration(f.Goodbye.RetryAfterMs) * time.Millisecond})
 	case *nodepb.EdgeFrame_LinkEnded:
+		if f.LinkEnded.Generation == s.generation {
+			s.finish(fmt.Errorf("the edge ended the link: %s", f.LinkEnded.Reason))
+			return
+		}
 		log.Info("the edge says that a generation has ended", "generation", f.LinkEnded.Generation, "cause", f.LinkEnded.Reason)
 	case *nodepb.EdgeFrame_Drain:
 		log.Info("drain", "provider", f.Drain.Provider, "on", f.Drain.On)

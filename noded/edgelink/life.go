@@ -65,6 +65,9 @@ func (l *Link) once(ctx context.Context) (up time.Duration, err error) {
 	}
 	s := newLife(l, accepted)
 	l.o.Runs.open(s.generation)
+	l.edge = accepted.Edge
+	l.o.Runs.hold(l.edge, l)
+	defer l.o.Runs.letGo(l.edge, l)
 	l.o.Logger.Info("accepted by the edge", "edge", l.o.Address, "edge_id", accepted.Edge, "generation", s.generation)
 	l.o.Observe(State{Address: l.o.Address, Phase: PhasePending, Generation: s.generation})
 

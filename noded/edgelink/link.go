@@ -31,7 +31,7 @@ type Options struct {
 	BackoffReset   time.Duration // a link that was up this long starts anew at BackoffMin: 30 s
 	MaxConnections int           // data connections: 1024
 
-	// Observe is told of every change of the link's state, from one goroutine; may be nil. It must not block.
+	// Observe is told of every change of the link's state, one call at a time; may be nil. It must not block.
 	Observe func(State)
 }
 
@@ -63,6 +63,8 @@ var errOptions = errors.New("edgelink: Address, NodeID and Hands are required")
 type Link struct {
 	o       Options
 	serving sync.WaitGroup // data connections, which may outlive the life of the link that they belong to
+
+	edge string // that accepted last; of Run's goroutine
 
 	mu     sync.Mutex
 	health map[string]*nodepb.Health // newest per provider
@@ -106,6 +108,12 @@ func (l *Link) Run(ctx context.Context) error {
 	defer l.serving.Wait()
 	backoff := l.o.BackoffMin
 	for ctx.Err() == nil {
+		if l.o.Runs.held(l.edge, l) {
+			l.o.Logger.Error("two addresses lead to the same edge; name each edge once in the node's configuration",
+				"edge", l.o.Address, "edge_id", l.edge)
+			sleep(ctx, l.o.BackoffMax)
+			continue
+		}
 		l.o.Observe(State{Address: l.o.Address, Phase: PhaseDialing})
 		up, err := l.once(ctx)
 		if ctx.Err() != nil {
@@ -121,14 +129,19 @@ func (l *Link) Run(ctx context.Context) error {
 			pause = bye.after + rand.N(bye.after/2+1)
 		}
 		l.tell(err, pause)
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		sleep(ctx, pause)
 	}
 	return nil
+}
+
+// sleep waits, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // tell logs why the link is not up.

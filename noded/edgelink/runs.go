@@ -16,15 +16,40 @@ type Runs struct {
 
 	mu          sync.Mutex
 	generations map[uint64]*generation
-	changed     chan struct{} // closed and replaced when a run of a gone generation ends
+	edges       map[string]*Link // which link holds which edge
+	changed     chan struct{}    // closed and replaced when a run of a gone generation ends
 }
 
 // NewRuns returns an empty registry for one life of a node.
 func NewRuns() *Runs {
 	return &Runs{
 		instance:    rand.Uint64() | 1, // not 0
-		generations: map[uint64]*generation{}, changed: make(chan struct{}),
+		generations: map[uint64]*generation{}, edges: map[string]*Link{}, changed: make(chan struct{}),
 	}
+}
+
+// hold notes that l is linked to an edge. An edge takes the newest link of a process for the valid one, so two of them
+// would throw each other out for ever.
+func (r *Runs) hold(edge string, l *Link) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.edges[edge] = l
+}
+
+func (r *Runs) letGo(edge string, l *Link) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.edges[edge] == l {
+		delete(r.edges, edge)
+	}
+}
+
+// held tells whether another link than l holds an edge.
+func (r *Runs) held(edge string, l *Link) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	holder := r.edges[edge]
+	return holder != nil && holder != l
 }
 
 // open begins a generation.
