@@ -74,6 +74,19 @@ func tooLarge(limit int64) *failure {
 		"The body is larger than %d bytes. Send less, or ask the operator to raise max_body_bytes.", limit)}
 }
 
+// Bounds of reading on after a body turned out to be too large.
+const (
+	discardBytes = 1 << 20
+	discardTime  = 500 * time.Millisecond
+)
+
+// discard reads on for a little, so that a client that is still sending gets to read why its request was refused. Who
+// closes with bytes unread resets the connection, and the reset can overtake the answer.
+func (x *exchange) discard() {
+	x.setReadDeadline(time.Now().Add(discardTime))
+	_, _ = io.CopyN(io.Discard, x.r.Body, discardBytes) // the request is refused already
+}
+
 // grow returns b with room for size bytes in all.
 func grow(b []byte, size int64) []byte {
 	if int64(cap(b)) >= size {

@@ -73,6 +73,9 @@ func (x *exchange) tellFailure() {
 	case kindSlow.code, kindTooLarge.code, kindStopping.code:
 		h["Connection"] = []string{"close"}
 	}
+	if x.fail.code == kindTooLarge.code {
+		x.discard()
+	}
 	x.patience()
 	x.fail.write(x.w, x.s.o.Runner.RetryAfter())
 }
