@@ -99,6 +99,9 @@ func (g *generator) sessionBatch(id SessionID) Batch {
 		}
 		b.Seq = g.next[id]
 		b.AckBelow = b.Seq - uint64(g.pick(int(min(b.Seq, 4))))
+		if g.one(10) {
+			b.AckBelow = b.Seq + uint64(g.pick(3)) // more than it can have
+		}
 	}
 	commands := 1
 	if g.one(6) {
@@ -122,7 +125,7 @@ func (g *generator) sessionBatch(id SessionID) Batch {
 func sum(cs []Command) uint64 {
 	h := fnv.New64a()
 	for _, c := range cs {
-		fmt.Fprintf(h, "%T%v", c, c)
+		h.Write(fmt.Appendf(nil, "%T%v", c, c))
 	}
 	return h.Sum64()
 }

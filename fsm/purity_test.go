@@ -267,7 +267,7 @@ func (p *purity) sorted(n *ast.SelectorExpr) bool {
 			continue
 		}
 		inner, ok := outer.Args[0].(*ast.CallExpr)
-		if ok && inner.Fun == ast.Expr(n) && slices.Contains([]string{"slices.Sorted", "slices.SortedFunc"}, p.function(outer.Fun)) {
+		if ok && inner.Fun == n && slices.Contains([]string{"slices.Sorted", "slices.SortedFunc"}, p.function(outer.Fun)) {
 			return true
 		}
 	}

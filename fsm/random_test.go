@@ -105,6 +105,54 @@ func TestRandomShortWorlds(t *testing.T) {
 	}
 }
 
+// TestManyComeBack: a long queue whose session ended is taken over in any order, with newcomers and cancellations
+// between, and is served in the order of the first enqueues.
+func TestManyComeBack(t *testing.T) {
+	for seed := *flagSeed; seed < *flagSeed+5; seed++ {
+		by := seededBy(seed)
+		c := smallConfig(1, 1)
+		c.Pool = Pool{MaxQueue: 1000, QueueTimeout: 10_000, StartupGrace: 5_000, ReattachWindow: 9_000}
+		p := beginning(t, c)
+		do := func(c Command) {
+			if err := p.command(c, "e1"); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+		id := func(i int) RequestID { return RequestID(fmt.Sprint("r", i)) }
+		const old = 150
+		for i := range old {
+			do(&Admit{Request: id(i), Model: "m", Fingerprint: Fingerprint{byte(i % 9)}})
+		}
+		do(&OpenSession{Edge: "e1", Nonce: 2})
+		for i := range 4 * old {
+			switch i := i % old; by.pick(5) {
+			case 0:
+				do(&Cancel{Request: id(by.pick(old))})
+			case 1:
+				do(&Admit{Request: id(1000 + i), Model: "m"})
+			default:
+				do(&Admit{Request: id(by.pick(old)), Model: "m", Fingerprint: Fingerprint{byte(by.pick(9))}})
+			}
+		}
+		do(&RegisterNode{Node: "n1", Instance: 1})
+		do(&NodeReady{Node: "n1", Generation: 2})
+		for i := 0; len(p.n.leases("", 0)) > 0; i++ {
+			do(&Release{Lease: p.n.leases("", 0)[0].Lease})
+			if by.pick(3) == 0 {
+				do(&Cancel{Request: id(by.pick(old))})
+			}
+			if i%10 == 0 {
+				if err := p.compare(); err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+			}
+		}
+		if err := p.zero(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}
+
 // TestRapidAgainstNaive is the same with choices that rapid can shrink.
 func TestRapidAgainstNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -28,10 +28,10 @@ func TestSmallWorlds(t *testing.T) {
 		}, 9},
 		{"two edges", smallConfig(1, 1), func(im *Image) []Command {
 			return slices.Concat(someRequestCommands(im), linkCommands(im, "e1"), linkCommands(im, "e2"), lifeCommands(im))
-		}, 7},
+		}, 6},
 		{"operators", smallConfig(1, 1), func(im *Image) []Command {
 			return slices.Concat(requestCommands(im), operatorCommands(im))
-		}, 6},
+		}, 5},
 	}
 	for _, w := range worlds {
 		t.Run(w.name, func(t *testing.T) {
