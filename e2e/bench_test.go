@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,17 +14,20 @@ import (
 
 // BenchmarkGateway puts iop (edged and noded, with durable admission) beside a plain net/http/httputil.ReverseProxy and
 // no gateway at all, in front of the same backend, alternately in one run. Each is its own process. Metrics:
-// iop-req/s, proxy-req/s and their ratio; the added latency over no gateway at p50 and p99, in milliseconds.
+// iop-req/s, proxy-req/s and their ratio; the added latency over no gateway at p50 and p99, in milliseconds; CPU time per
+// request, over all processes of the subject.
 // E2E_BENCH_SLICE (default 1s) is how long each is measured at a time, E2E_BENCH_ROUNDS (default 4) how often.
 func BenchmarkGateway(b *testing.B) {
-	backend := startRole(b, "backend", "")
-	proxy := startRole(b, "proxy", backend)
+	_, backend := startRole(b, "backend", "")
+	plain, proxy := startRole(b, "proxy", backend)
 	w := newWorld(b, layout{
 		providers: []provider{{id: "p1", url: "http://" + backend + "/v1", capacity: 256}},
-		models:    map[string][]string{"m": {"p1"}}, queue: 1024,
+		models:    map[string][]string{"m": {"p1"}}, queue: 1024, log: "info",
 	})
-	subjects := []string{"direct", "proxy", "iop"}
-	addresses := map[string]string{"direct": backend, "proxy": proxy, "iop": w.edge.openai}
+	subjects := []subject{
+		{name: "direct", address: backend}, {"proxy", proxy, []*process{plain}},
+		{"iop", w.edge.openai, []*process{w.edge.process, w.nodes["n1"]}},
+	}
 	for _, stream := range []bool{false, true} {
 		for _, clients := range []int{1, 64} {
 			name := fmt.Sprintf("%s/clients=%d", map[bool]string{false: "plain", true: "stream"}[stream], clients)
@@ -31,7 +36,7 @@ func BenchmarkGateway(b *testing.B) {
 				for b.Loop() {
 					for range benchRounds() {
 						for _, s := range subjects {
-							measure(b, results, s, addresses[s], clients, stream)
+							measure(b, results, s, clients, stream)
 						}
 					}
 				}
@@ -42,11 +47,23 @@ func BenchmarkGateway(b *testing.B) {
 	w.awaitIdle()
 }
 
+// subject is what clients ask: an address, and the processes that work for it, the backend apart.
+type subject struct {
+	name, address string
+	processes     []*process
+}
+
 // measured are the samples of one subject.
 type measured struct {
 	latencies []time.Duration
 	took      time.Duration
-	broken    int // answers that ended too early
+	broken    int           // answers that ended too early
+	cpu       time.Duration // of the subject's processes
+}
+
+// cpuMicros is the CPU time per request in microseconds.
+func (m *measured) cpuMicros() float64 {
+	return float64(m.cpu.Microseconds()) / float64(len(m.latencies))
 }
 
 func (m *measured) rate() float64 { return float64(len(m.latencies)) / m.took.Seconds() }
@@ -67,6 +84,8 @@ func report(b *testing.B, results map[string]*measured) {
 	b.ReportMetric(proxy.rate(), "proxy-req/s")
 	b.ReportMetric(direct.rate(), "direct-req/s")
 	b.ReportMetric(iop.rate()/proxy.rate(), "iop/proxy")
+	b.ReportMetric(iop.cpuMicros(), "iop-cpu-us/req")
+	b.ReportMetric(proxy.cpuMicros(), "proxy-cpu-us/req")
 	b.ReportMetric(float64(proxy.broken), "proxy-broken")
 	b.ReportMetric(iop.at(0.5)-direct.at(0.5), "iop-added-p50-ms")
 	b.ReportMetric(iop.at(0.99)-direct.at(0.99), "iop-added-p99-ms")
@@ -75,36 +94,37 @@ func report(b *testing.B, results map[string]*measured) {
 }
 
 // measure lets clients ask one subject for a slice of time and adds the samples.
-func measure(b *testing.B, results map[string]*measured, subject, address string, clients int, stream bool) {
+func measure(b *testing.B, results map[string]*measured, s subject, clients int, stream bool) {
 	b.Helper()
 	a := ask{stream: stream, tag: "bench"}
 	body := a.bytes()
 	request := []byte(fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
 	var mu sync.Mutex
-	m := results[subject]
+	m := results[s.name]
 	if m == nil {
 		m = &measured{}
-		results[subject] = m
+		results[s.name] = m
 	}
 	var all sync.WaitGroup
-	began := time.Now()
+	began, used := time.Now(), cpuTime(s.processes)
 	end := began.Add(benchSlice())
 	for range clients {
 		all.Go(func() {
-			samples, broken, err := askUntil(address, request, end)
+			samples, broken, err := askUntil(s.address, request, end)
 			mu.Lock()
 			defer mu.Unlock()
 			m.latencies = append(m.latencies, samples...)
 			m.broken += broken
-			if err != nil && subject != "proxy" {
-				b.Errorf("%s: %v", subject, err)
+			if err != nil && s.name != "proxy" {
+				b.Errorf("%s: %v", s.name, err)
 			}
 		})
 	}
 	all.Wait()
 	m.took += time.Since(began)
+	m.cpu += cpuTime(s.processes) - used
 	if len(m.latencies) == 0 {
-		b.Fatalf("%s answered nothing", subject)
+		b.Fatalf("%s answered nothing", s.name)
 	}
 }
 
@@ -143,4 +163,22 @@ func benchRounds() int {
 		return n
 	}
 	return 4
+}
+
+// cpuTime is what processes have used so far; 0 where /proc does not tell. The kernel counts it in 10 ms.
+func cpuTime(processes []*process) time.Duration {
+	ticks := 0
+	for _, p := range processes {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		if err != nil {
+			return 0
+		}
+		// utime and stime are the fields 14 and 15; the second field, a name in brackets, may hold spaces.
+		f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		for _, s := range f[11:13] {
+			n, _ := strconv.Atoi(s)
+			ticks += n
+		}
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
 }

@@ -25,6 +25,7 @@ type layout struct {
 	throttled bool                // nodes reach the edge through a cut.Proxy
 	keepalive time.Duration       // of queued streams; 0 = off
 	stop      time.Duration       // stop_timeout; 0 = 10 s
+	log       string              // level; "" = debug
 	edge      map[string]any      // more of the replica's own part
 	cluster   map[string]any      // more of the cluster part
 }

@@ -50,8 +50,8 @@ func play(role string) int {
 	return 0
 }
 
-// startRole runs this binary in a role and returns its address.
-func startRole(t testing.TB, role, target string) string {
+// startRole runs this binary in a role and returns the process and its address.
+func startRole(t testing.TB, role, target string) (*process, string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -59,7 +59,7 @@ func startRole(t testing.TB, role, target string) string {
 	}
 	p := spawn(t, role, []string{roleVar + "=" + role, targetVar + "=" + target}, self)
 	t.Cleanup(p.kill)
-	return p.awaitReady(t)["address"]
+	return p, p.awaitReady(t)["address"]
 }
 
 // serveLean answers every request with prepared bytes: as little of the benchmark as possible is the backend.

@@ -103,7 +103,7 @@ func (w *world) startEdge() {
 // spawnEdge starts an edged and waits for nothing.
 func (w *world) spawnEdge(file string, env ...string) *process {
 	w.t.Helper()
-	return w.track(spawn(w.t, "edged", env, program(w.t, "edged"), "--config", file, "--log-level", "debug"))
+	return w.track(spawn(w.t, "edged", env, program(w.t, "edged"), "--config", file, "--log-level", or(w.layout.log, "debug")))
 }
 
 func (w *world) track(p *process) *process {
@@ -143,7 +143,7 @@ func (w *world) replaceNode(id string, kill bool) {
 func (w *world) spawnNode(id, token string) *process {
 	w.t.Helper()
 	file := w.write("node-"+id+".yaml", nodeFile(id, token, w.nodeAddress()))
-	return w.track(spawn(w.t, "noded "+id, nil, program(w.t, "noded"), "--config", file, "--log-level", "debug"))
+	return w.track(spawn(w.t, "noded "+id, nil, program(w.t, "noded"), "--config", file, "--log-level", or(w.layout.log, "debug")))
 }
 
 // restartEdge starts the edge again on the same directory; nodes that run find it by themselves.
