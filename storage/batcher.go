@@ -1,14 +1,22 @@
 package storage
 
 import (
+	"runtime"
 	"time"
 
 	"iop/fsm"
 )
 
 // lingerMax is how long releases that nobody waits for may wait for an admission to travel with, while nobody queues
-// for a slot: for a sequential client, this saves every second fsync.
+// for a slot: a client that comes back 0.3 ms after its release then has 1.05 entries per request instead of 2.02, and
+// does not wait for the release's fsync before its own (BenchmarkSequential: admission 2.8 ms instead of 4.8 ms on a
+// busy disk).
 const lingerMax = 2 * time.Millisecond
+
+// yields is how often the batcher lets others go first after an entry: those whose outcome it brought can then join the
+// next one. Else callers that come back at once fall into two halves, of which one always waits for the other's fsync:
+// 64 of them put 63 commands into an entry without, 113 with it, at 1.5 times the speed.
+const yields = 4
 
 // tickMax is how often cluster time goes on at least.
 const tickMax = 500 * time.Millisecond
@@ -103,6 +111,9 @@ func (b *batcher) round() time.Duration {
 	}
 	if len(r.batches) > 0 {
 		b.propose(&r)
+		for range yields {
+			runtime.Gosched()
+		}
 	}
 	return 0
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -60,6 +61,23 @@ func benchPairs(b *testing.B, callers int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 	b.ReportMetric(float64(st.Commands)/float64(st.Entries), "commands/entry")
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(st.Entries), "us/entry")
+}
+
+// BenchmarkSequential measures the admission of a client that comes back some time after its release, as over a network:
+// the release that lingers travels with the admission, instead of having it wait for a whole fsync.
+func BenchmarkSequential(b *testing.B) {
+	s := openWith(b, Options{Dir: b.TempDir(), Replica: "e1"})
+	x := running(b, s, world(1, 1), nil)
+	var waited time.Duration
+	for i := range b.N {
+		start := time.Now()
+		o := must(b, x, admit(fmt.Sprint(i)), fsm.Granted)
+		waited += time.Since(start)
+		x.Propose(&fsm.Release{Lease: o.Grant.Lease}, funcReceiver(func(fsm.Outcome, error) {}))
+		time.Sleep(300 * time.Microsecond)
+	}
+	b.ReportMetric(float64(waited.Microseconds())/float64(b.N), "us/admission")
+	b.ReportMetric(float64(s.Stats().Entries)/float64(b.N), "entries/pair")
 }
 
 // BenchmarkSync measures what the disk allows: one write and fdatasync per batch, nothing else.

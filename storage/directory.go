@@ -165,7 +165,7 @@ func (d *directory) openLog() (*raftboltdb.BoltStore, error) {
 			Timeout:         time.Second,
 			NoFreelistSync:  true, // else every write also writes the list of free pages
 			FreelistType:    bbolt.FreelistMapType,
-			InitialMmapSize: logMapped,
+			InitialMmapSize: mapped(),
 		},
 	})
 	if err != nil {
@@ -175,6 +175,14 @@ func (d *directory) openLog() (*raftboltdb.BoltStore, error) {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
+}
+
+// mapped is logMapped where mapping more than there is costs nothing.
+func mapped() int {
+	if runtime.GOOS == "windows" { // there, the file would get as large as the map
+		return 0
+	}
+	return logMapped
 }
 
 // syncDir makes a rename or a new file in the directory durable.

@@ -16,7 +16,7 @@ func takeLock(path string) (*os.File, error) {
 	if err := lockFileNow(f, true); err != nil {
 		return nil, errors.Join(heldBy(f, path, err), f.Close())
 	}
-	if err := f.Truncate(0); err == nil {
+	if err = f.Truncate(0); err == nil {
 		_, err = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	}
 	if err != nil {

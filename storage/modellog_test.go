@@ -230,4 +230,3 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Error("not counted")
 	}
 }
-

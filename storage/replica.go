@@ -21,6 +21,7 @@ type replica struct {
 	halted bool    // an entry could not be understood: nothing is applied any more
 
 	applied  atomic.Uint64
+	bytes    atomic.Uint64 // of the entries applied since the start
 	pending  atomic.Int64
 	deadline atomic.Int64 // the machine's next, as fsm.Time; 0 = none
 	took     atomic.Int64 // how long the machine took over the last entry, in nanoseconds
@@ -56,6 +57,7 @@ func (r *replica) apply(index, term uint64, data []byte) {
 	r.noted()
 	r.mu.Unlock()
 	r.applied.Store(index)
+	r.bytes.Add(uint64(len(data)))
 	for i := range e.Batches {
 		in := &e.Batches[i]
 		if b := r.queue.answered(in.Session, in.Seq, in.Sum); b != nil {

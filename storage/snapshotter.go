@@ -28,7 +28,7 @@ type snapshotter struct {
 	done  chan struct{}
 	taken atomic.Uint64 // index of the newest
 	count atomic.Uint64
-	bytes uint64    // written to the log when the last one was taken
+	bytes uint64    // applied when the last one was taken
 	at    time.Time // when that was
 }
 
@@ -65,7 +65,7 @@ func (p *snapshotter) due() bool {
 	if applied <= taken {
 		return false
 	}
-	return applied-taken >= p.each || p.store.batcher.counts.bytes.Load()-p.bytes >= snapshotBytes ||
+	return applied-taken >= p.each || p.store.replica.bytes.Load()-p.bytes >= snapshotBytes ||
 		time.Since(p.at) >= snapshotEvery
 }
 
@@ -85,7 +85,7 @@ func (p *snapshotter) stop(ctx context.Context) error {
 
 // take writes a snapshot. It belongs to run, and to Close after stop.
 func (p *snapshotter) take() error {
-	start, bytes := time.Now(), p.store.batcher.counts.bytes.Load()
+	start, bytes := time.Now(), p.store.replica.bytes.Load()
 	if err := p.store.log.snapshot(); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
@@ -96,6 +96,9 @@ func (p *snapshotter) take() error {
 		return err
 	}
 	for _, meta := range list {
+		if meta.Index == p.taken.Load() { // there was nothing new
+			break
+		}
 		p.taken.Store(meta.Index)
 		p.count.Add(1)
 		p.store.observe(Stat{

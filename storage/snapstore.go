@@ -211,6 +211,3 @@ func (s *snapStore) wayOut(name string, err error) error {
 	return fmt.Errorf("snapshot %s can't be used: %w. Move this file out of the way: if the log still reaches back to the snapshot before, the next start replays from there and nothing is lost, and if not, it says so; then restore the directory from a backup",
 		s.path(name), err)
 }
-
-// covers tells whether a log that begins at first can follow the newest snapshot.
-func covers(snapshot, first uint64) bool { return first <= snapshot+1 }
