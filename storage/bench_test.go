@@ -88,7 +88,11 @@ func BenchmarkSync(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer f.Close()
+			defer func() {
+				if err := f.Close(); err != nil {
+					b.Error(err)
+				}
+			}()
 			buf := make([]byte, size)
 			for i := range b.N {
 				if _, err := f.WriteAt(buf, int64(i*size)%(16<<20)); err != nil {
