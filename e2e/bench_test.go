@@ -25,8 +25,9 @@ func BenchmarkGateway(b *testing.B) {
 		models:    map[string][]string{"m": {"p1"}}, queue: 1024, log: "info",
 	})
 	subjects := []subject{
-		{name: "direct", address: backend}, {"proxy", proxy, []*process{plain}},
-		{"iop", w.edge.openai, []*process{w.edge.process, w.nodes["n1"]}},
+		{name: "direct", address: backend},
+		{name: "proxy", address: proxy, processes: []*process{plain}},
+		{name: "iop", address: w.edge.openai, processes: []*process{w.edge.process, w.nodes["n1"]}},
 	}
 	for _, stream := range []bool{false, true} {
 		for _, clients := range []int{1, 64} {

@@ -5,5 +5,5 @@
 // same time, what was aborted. It decides nothing about admission; a request beyond its Limit is refused and counted
 // as a violation, because the gateway promised that it would never happen. Only e2e uses it.
 //
-// Where next: plan.go (what a run does), backend.go (the server), run.go (what was seen), answer.go (the bytes).
+// Where next: plan.go (what a run does), backend.go and serve.go (the server), hold.go (its gate), run.go (what was seen), answer.go (the bytes).
 package backend
