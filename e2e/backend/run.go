@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// bodyKeptMax is the largest body that a Run keeps, in bytes.
+const bodyKeptMax = 4096
+
 // End is how a run ended.
 type End int
 
@@ -30,7 +33,8 @@ type Run struct {
 	Size     int64 // bytes of body
 	Sum      [sha256.Size]byte
 	Header   http.Header
-	Sent     int // tokens sent
+	Body     []byte // if it is small (bodyKeptMax)
+	Sent     int    // tokens sent
 	End      End
 	Together int // how many ran when it began, itself included
 }

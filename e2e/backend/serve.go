@@ -42,10 +42,14 @@ func (b *Backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	x, ok := b.beginOrWait(r.Context(), &Run{
+	run := &Run{
 		Tag: a.tag(), Path: r.URL.Path, Model: a.Model, Stream: a.Stream,
 		Size: int64(len(body)), Sum: sha256.Sum256(body), Header: r.Header.Clone(),
-	})
+	}
+	if len(body) <= bodyKeptMax {
+		run.Body = body
+	}
+	x, ok := b.beginOrWait(r.Context(), run)
 	if !ok {
 		writeError(w, http.StatusServiceUnavailable, "the backend's hard limit was exceeded")
 		return
