@@ -22,7 +22,8 @@ const yields = 4
 const tickMax = 500 * time.Millisecond
 
 // batcher is the one proposer of this replica: it takes all that is queued as one entry and has one entry in flight.
-// There is no linger besides lingerMax: the fsync of the entry before is the window in which the next one gathers.
+// There is no linger besides lingerMax: the fsync of the entry before is the window in which the next one gathers. A
+// second one in flight would only cut entries up: with 64 callers 51 commands per entry instead of 114, and fewer pairs/s.
 type batcher struct {
 	queue    *queue
 	log      consensus
