@@ -2,14 +2,10 @@ package storage
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"iop/fsm"
 )
@@ -78,31 +74,4 @@ func BenchmarkSequential(b *testing.B) {
 	}
 	b.ReportMetric(float64(waited.Microseconds())/float64(b.N), "us/admission")
 	b.ReportMetric(float64(s.Stats().Entries)/float64(b.N), "entries/pair")
-}
-
-// BenchmarkSync measures what the disk allows: one write and fdatasync per batch, nothing else.
-func BenchmarkSync(b *testing.B) {
-	for _, size := range []int{128, 8 << 10, 128 << 10} {
-		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
-			f, err := os.Create(filepath.Join(b.TempDir(), "raw"))
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer func() {
-				if err := f.Close(); err != nil {
-					b.Error(err)
-				}
-			}()
-			buf := make([]byte, size)
-			for i := range b.N {
-				if _, err := f.WriteAt(buf, int64(i*size)%(16<<20)); err != nil {
-					b.Fatal(err)
-				}
-				if err := unix.Fdatasync(int(f.Fd())); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "syncs/s")
-		})
-	}
 }
