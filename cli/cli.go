@@ -17,7 +17,7 @@ type Deps struct {
 	Dev func(ctx context.Context, o DevOptions) error
 }
 
-// Run runs iopctl with args (without the program's name) and returns its exit code: 0, ExitFailure or ExitUsage. What it
+// Run runs iopctl with args (without the program's name) and returns its exit code: 0 or one of the Exit constants. What it
 // finds goes to stdout, what went wrong to stderr.
 func Run(ctx context.Context, d Deps, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot(d)
@@ -40,7 +40,8 @@ func newRoot(d Deps) *cobra.Command {
 	root := newGroup("iopctl", "See and steer iop, the self-hosted inference gateway")
 	root.Long = `iopctl asks the admin listener of an edge (edged), checks configuration files, and starts a gateway to try things out.
 
-It exits with 0 when all is well, 1 when something failed, 2 when the command line or a file is wrong.`
+It exits with 0 when all is well, 1 when something failed, 2 when the command line or a file is wrong; refresh also with 3, 4
+and 5 (see there).`
 	root.Example = `  iopctl dev                         # a gateway with a demo backend, in this process
   iopctl status                      # of the edge at 127.0.0.1:9080
   iopctl queue list -o wide --edge gw1:9080 --edge gw2:9080
@@ -51,7 +52,7 @@ It exits with 0 when all is well, 1 when something failed, 2 when the command li
 	g.register(root)
 	root.AddCommand(
 		newStatus(g), newLeases(g), newQueue(g), newProviders(g), newNodes(g), newModels(g),
-		newConfig(g), newTokens(g), newVersion(g, d.Version),
+		newRefresh(g), newConfig(g), newTokens(g), newVersion(g, d.Version),
 	)
 	if d.Dev != nil {
 		root.AddCommand(newDev(d.Dev))

@@ -11,8 +11,11 @@ import (
 
 // The exit codes besides 0.
 const (
-	ExitFailure = 1 // something failed
-	ExitUsage   = 2 // the command line or a file is wrong
+	ExitFailure  = 1 // something failed
+	ExitUsage    = 2 // the command line or a file is wrong
+	ExitRestart  = 3 // of refresh: it needs a restart, nothing was applied
+	ExitConflict = 4 // of refresh: another change came first, nothing was applied
+	ExitNoLeader = 5 // of refresh: no leader could take it
 )
 
 // faultError is an error that carries its exit code and, if we know one, what to do about it.

@@ -40,6 +40,9 @@ func (g *globals) register(root *cobra.Command) {
 func formats() []string { return []string{"table", "wide", "json", "yaml"} }
 
 func (g *globals) check(c *cobra.Command) error {
+	if g.output == "text" { // what others call it
+		g.output = "table"
+	}
 	if !slices.Contains(formats(), g.output) {
 		return usage(c, fmt.Errorf("unknown output format %q: it is one of %s", g.output, strings.Join(formats(), ", ")))
 	}

@@ -35,6 +35,10 @@ type Options struct {
 	Version func(fsm.NodeID) string
 	// Healthy returns an error when the replica can't do its work any more; nil = it always can.
 	Healthy func() error
+	// Refresh does POST /refresh; an error of it that is no *adminapi.Error is answered 500. nil = 404.
+	Refresh func(context.Context, adminapi.RefreshRequest) (*adminapi.RefreshReport, error)
+	// History answers GET /config/history; nil = it is empty.
+	History func() []adminapi.ConfigRevision
 	// Metrics serves GET /metrics; nil = 404.
 	Metrics http.Handler
 	// Token is demanded as a bearer token of every call but GET /healthz; "" = none is.
@@ -84,12 +88,17 @@ func (a *api) routes() http.Handler {
 		"/leases/{id...}":   a.lease,
 		"/queue":            a.queue,
 		"/requests/{id...}": a.request,
+		"/config":           a.config,
+		"/config/history":   a.history,
 		"/healthz":          a.healthz,
 		"/":                 notFound,
 	} {
 		mux.Handle(path, readOnly(a.respond(answer)))
 	}
 	mux.Handle("/watch", readOnly(http.HandlerFunc(a.watch)))
+	if a.Refresh != nil {
+		mux.Handle("/refresh", only(http.HandlerFunc(a.refresh), http.MethodPost))
+	}
 	if a.Metrics != nil {
 		mux.Handle("/metrics", readOnly(a.Metrics))
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"iop/edged/adminapi"
 )
@@ -20,29 +22,37 @@ func (a *api) respond(answer answer) http.Handler {
 			writeJSON(w, http.StatusOK, body)
 			return
 		}
-		var e *adminapi.Error
-		if !errors.As(err, &e) {
-			a.Logger.ErrorContext(r.Context(), "admin answer", "path", r.URL.Path, "error", err)
-			e = &adminapi.Error{
-				Code: "failed", Message: err.Error(), Cure: "see the edge's log", Status: http.StatusInternalServerError,
-			}
-		}
-		writeError(w, e)
+		a.fail(w, r, err)
 	})
 }
 
+// fail writes an error; one that nobody foresaw is logged.
+func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var e *adminapi.Error
+	if !errors.As(err, &e) {
+		a.Logger.ErrorContext(r.Context(), "admin answer", "path", r.URL.Path, "error", err)
+		e = &adminapi.Error{
+			Code: "failed", Message: err.Error(), Cure: "see the edge's log", Status: http.StatusInternalServerError,
+		}
+	}
+	writeError(w, e)
+}
+
 // readOnly lets GET and HEAD through.
-func readOnly(next http.Handler) http.Handler {
+func readOnly(next http.Handler) http.Handler { return only(next, http.MethodGet, http.MethodHead) }
+
+// only lets some methods through.
+func only(next http.Handler, methods ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		if slices.Contains(methods, r.Method) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		w.Header().Set("Allow", "GET, HEAD")
+		w.Header().Set("Allow", strings.Join(methods, ", "))
 		writeError(w, &adminapi.Error{
 			Code:    "method_not_allowed",
 			Message: fmt.Sprintf("%s is not allowed on %s", r.Method, r.URL.Path),
-			Cure:    "use GET",
+			Cure:    "use " + methods[0],
 			Status:  http.StatusMethodNotAllowed,
 		})
 	})
@@ -53,7 +63,7 @@ func notFound(r *http.Request) (any, error) {
 		Code:    "not_found",
 		Message: "there is nothing at " + r.URL.Path,
 		Cure: "the admin listener has /status, /providers, /nodes, /models, /leases, /leases/{id}, /queue, /requests/{id}, " +
-			"/watch, /metrics and /healthz; the OpenAI API is on another port",
+			"/config, /config/history, /refresh, /watch, /metrics and /healthz; the OpenAI API is on another port",
 		Status: http.StatusNotFound,
 	}
 }

@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -111,9 +113,50 @@ func (c *Client) Request(ctx context.Context, id string) (*Request, error) {
 	return get[Request](ctx, c, "/requests/"+url.PathEscape(id))
 }
 
-// get asks the edges in turn. An edge that answers, be it with a refusal, ends the search; one that can't be reached or
-// has failed itself does not.
+// Config asks for the configuration that is in effect.
+func (c *Client) Config(ctx context.Context) (*Config, error) { return get[Config](ctx, c, "/config") }
+
+// ConfigHistory asks for the last revisions of the configuration.
+func (c *Client) ConfigHistory(ctx context.Context) (*ConfigHistory, error) {
+	return get[ConfigHistory](ctx, c, "/config/history")
+}
+
+// Refresh applies a configuration, or reports what that would do. A report whose Result is a refusal is no error.
+func (c *Client) Refresh(ctx context.Context, r RefreshRequest) (*RefreshReport, error) {
+	return ask[RefreshReport](ctx, c, call{method: http.MethodPost, path: "/refresh" + r.query(), body: r.File})
+}
+
+// query is all but the file.
+func (r *RefreshRequest) query() string {
+	q := url.Values{}
+	if r.DryRun {
+		q.Set("dry_run", "true")
+	}
+	if r.LiveOnly {
+		q.Set("live_only", "true")
+	}
+	if r.Expected != nil {
+		q.Set("expected_revision", strconv.FormatUint(*r.Expected, 10))
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// call is what is asked.
+type call struct {
+	method, path string
+	body         []byte
+}
+
 func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
+	return ask[T](ctx, c, call{method: http.MethodGet, path: path})
+}
+
+// ask asks the edges in turn. An edge that answers, be it with a refusal, ends the search; one that can't be reached or
+// has failed itself does not. What changes something is asked of the next one only if this one can't have heard it.
+func ask[T any](ctx context.Context, c *Client, what call) (*T, error) {
 	if c.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.timeout)
@@ -122,7 +165,7 @@ func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
 	var failed UnreachableError
 	for i, b := range c.bases {
 		out := new(T)
-		err := c.attempt(ctx, b, path, len(c.bases)-i, out)
+		err := c.attempt(ctx, b, what, len(c.bases)-i, out)
 		if err == nil {
 			return out, nil
 		}
@@ -131,21 +174,27 @@ func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
 			return nil, err
 		}
 		failed.Attempts = append(failed.Attempts, Attempt{Address: b.address, Err: err})
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || what.method != http.MethodGet && !unheard(err) {
 			break
 		}
 	}
 	return nil, &failed
 }
 
+// unheard tells that the edge was never reached.
+func unheard(err error) bool {
+	var o *net.OpError
+	return errors.As(err, &o) && o.Op == "dial"
+}
+
 // attempt asks one edge, with an equal share of the time that is left for those still to ask.
-func (c *Client) attempt(ctx context.Context, b base, path string, left int, out any) error {
+func (c *Client) attempt(ctx context.Context, b base, what call, left int, out any) error {
 	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(left))
 		defer cancel()
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+path, nil)
+	req, err := http.NewRequestWithContext(ctx, what.method, b.url+what.path, bytes.NewReader(what.body))
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", b.address, err)
 	}
@@ -177,6 +226,9 @@ func decode(address string, res *http.Response, out any) error {
 		if err := json.Unmarshal(body, out); err != nil {
 			return strangerError(address, res)
 		}
+		return nil
+	}
+	if r, ok := out.(*RefreshReport); ok && json.Unmarshal(body, r) == nil && r.Result != "" {
 		return nil
 	}
 	var e ErrorBody

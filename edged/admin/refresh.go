@@ -1,0 +1,79 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"iop/configs"
+	"iop/edged/adminapi"
+)
+
+// refresh has a configuration applied, or reports what that would do.
+func (a *api) refresh(w http.ResponseWriter, r *http.Request) {
+	q, err := refreshRequest(w, r)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	report, err := a.Refresh(r.Context(), *q)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	writeJSON(w, refreshStatus(report.Result), report)
+}
+
+// refreshStatus is the HTTP status of a result.
+func refreshStatus(result string) int {
+	switch result {
+	case adminapi.RefreshRestartRequired, adminapi.RefreshConflict:
+		return http.StatusConflict
+	case adminapi.RefreshInvalid:
+		return http.StatusUnprocessableEntity
+	}
+	return http.StatusOK
+}
+
+func refreshRequest(w http.ResponseWriter, r *http.Request) (*adminapi.RefreshRequest, error) {
+	q := &adminapi.RefreshRequest{}
+	query := r.URL.Query()
+	for key, values := range query {
+		value := values[len(values)-1]
+		var err error
+		switch key {
+		case "dry_run":
+			q.DryRun, err = strconv.ParseBool(value)
+		case "live_only":
+			q.LiveOnly, err = strconv.ParseBool(value)
+		case "expected_revision":
+			var n uint64
+			n, err = strconv.ParseUint(value, 10, 64)
+			q.Expected = &n
+		default:
+			err = errors.New("unknown")
+		}
+		if err != nil {
+			return nil, badRequest(fmt.Sprintf("the query has %s=%q", key, value),
+				"it takes dry_run=true, live_only=true and expected_revision=N")
+		}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, configs.FileMax))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		e := badRequest(fmt.Sprintf("the file is larger than %d MiB", configs.FileMax>>20), "check that it is a configuration file")
+		e.Code, e.Status = "too_large", http.StatusRequestEntityTooLarge
+		return nil, e
+	case err != nil:
+		return nil, badRequest("the file did not arrive whole: "+err.Error(), "send it again")
+	}
+	q.File = body
+	return q, nil
+}
+
+func badRequest(message, cure string) *adminapi.Error {
+	return &adminapi.Error{Code: "bad_request", Message: message, Cure: cure, Status: http.StatusBadRequest}
+}

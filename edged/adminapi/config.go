@@ -1,0 +1,27 @@
+package adminapi
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Config answers GET /config: the cluster part that is in effect, with the keys of the edge file. It holds no secret.
+type Config struct {
+	Revision uint64          `json:"revision"`
+	Document json.RawMessage `json:"document"` // null = none was applied yet
+}
+
+// ConfigHistory answers GET /config/history.
+type ConfigHistory struct {
+	Revisions []ConfigRevision `json:"revisions"` // newest first, those since the edge that answers was started
+}
+
+// ConfigRevision is a revision of the configuration.
+type ConfigRevision struct {
+	Revision uint64    `json:"revision"`
+	Index    uint64    `json:"index"` // of the log, at which the edge read it
+	Time     time.Time `json:"time"`
+	Edge     string    `json:"edge"`    // through which it came; "" = another than this one
+	Source   string    `json:"source"`  // start, refresh, signal, other
+	Changes  int       `json:"changes"` // how many paths it changed; 0 = unknown
+}
