@@ -15,7 +15,7 @@ func (img *Image) Digest() [32]byte {
 	w.nums(img.Index, img.Term, uint64(img.Now), uint64(img.Wall), uint64(img.Revision))
 	w.str(string(img.Document))
 	w.config(&img.Config)
-	w.nums(uint64(img.NextLease), uint64(img.NextEnqueue), img.Granted, img.Returned)
+	w.nums(uint64(img.LastSession), uint64(img.NextLease), uint64(img.NextEnqueue), img.Granted, img.Returned)
 	w.num(uint64(len(img.Offers)))
 	for _, r := range img.Offers {
 		w.str(string(r.Edge))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"slices"
 
 	. "iop/fsm"
 )
@@ -139,9 +138,6 @@ func (g *generator) clusterCommand(e *Entry) Command {
 			Edge: g.edge(), Offer: choose(g, "", "a", "b"),
 		}
 	case len(g.n.sessions) == 0 || k <= 1:
-		if slices.ContainsFunc(e.Batches, opens) {
-			return &Expire{Term: e.Term}
-		}
 		g.remember()
 		return &OpenSession{Edge: g.edge(), Nonce: 1 + uint64(g.pick(6))}
 	case k == 2:
@@ -152,10 +148,6 @@ func (g *generator) clusterCommand(e *Entry) Command {
 		return g.drain()
 	}
 	return &Expire{Term: e.Term - uint64(g.pick(10)/9)}
-}
-
-func opens(b Batch) bool {
-	return slices.ContainsFunc(b.Commands, func(c Command) bool { _, ok := c.(*OpenSession); return ok })
 }
 
 func (g *generator) remember() {

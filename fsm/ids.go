@@ -13,7 +13,8 @@ type (
 	// RequestID names one admission: chosen by the edge, or derived from principal and Idempotency-Key. At most
 	// RequestIDMax bytes.
 	RequestID string
-	// SessionID is the index of the log entry that opened the session; 0 is no session.
+	// SessionID is the index of the log entry that opened the session, or the next number that was never given if an
+	// entry opened several; 0 is no session.
 	SessionID uint64
 	// LeaseID counts leases from 1 over the life of the cluster.
 	LeaseID uint64

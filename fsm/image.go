@@ -1,6 +1,7 @@
 package fsm
 
-// Image is the whole state as plain rows, each kind sorted by its key: what a snapshot holds and what Digest hashes.
+// Image is the whole state as plain rows in a fixed order: what a snapshot holds and what Digest hashes. Requests stand
+// leases first, by node, generation and lease id, then waiters by enqueue number; all else is sorted by its key.
 // Rows share no memory with the machine.
 type Image struct {
 	Index    uint64
@@ -11,6 +12,7 @@ type Image struct {
 	Document []byte
 	Config   Config
 
+	LastSession SessionID // highest id ever given
 	NextLease   LeaseID
 	NextEnqueue Enqueue
 	Granted     uint64 // leases granted since the beginning

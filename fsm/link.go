@@ -77,7 +77,7 @@ func (m *Machine) fence(l *link, why Reason) {
 		}
 	}
 	m.dropSpent(l)
-	if wasReady && !n.connected() {
+	if wasReady && !n.connected() || !n.linked() {
 		for _, p := range n.providers {
 			p.health, p.cause = Healthy, ""
 		}

@@ -18,6 +18,7 @@ type Machine struct {
 	config   Config
 	offers   map[EdgeID]string
 
+	lastSession SessionID
 	nextLease   LeaseID
 	nextEnqueue Enqueue
 	granted     uint64

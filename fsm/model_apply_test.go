@@ -116,8 +116,9 @@ func (n *naive) open(c *OpenSession) Outcome {
 			n.end(s, ReasonSessionEnded)
 		}
 	}
+	n.lastSession = max(n.lastSession+1, SessionID(n.index))
 	s := &nSession{
-		id: SessionID(n.index), edge: c.Edge, nonce: c.Nonce, openedAt: n.now, openedWall: n.wall,
+		id: n.lastSession, edge: c.Edge, nonce: c.Nonce, openedAt: n.now, openedWall: n.wall,
 		nextSeq: 1, below: 1,
 	}
 	if n.config.Pool.StartupGrace > 0 {

@@ -17,6 +17,7 @@ type naive struct {
 	given       Config // as it was given
 	config      Config // without what names nothing
 
+	lastSession       SessionID
 	lastLease         LeaseID
 	lastEnqueue       Enqueue
 	granted, returned uint64
@@ -234,6 +235,9 @@ func (n *naive) candidates(r *nRequest) ([]*nProvider, Refusal) {
 			fit = append(fit, p)
 		}
 	}
+	if len(fit) == 0 && len(all) < len(m.Candidates) {
+		return nil, RefusalUnavailable
+	}
 	slices.SortFunc(fit, func(a, b *nProvider) int { return cmpString(string(a.ID), string(b.ID)) })
 	switch {
 	case len(all) == 0:
@@ -422,7 +426,7 @@ func (n *naive) fence(x *nNode, l *nLink, why Reason) {
 			n.takeBack(r, why)
 		}
 	}
-	if wasReady && !x.has(LinkReady) {
+	if wasReady && !x.has(LinkReady) || !x.has(LinkPending, LinkReady) {
 		for _, p := range n.providers {
 			if p.Node == x.id {
 				p.health, p.cause = Healthy, ""

@@ -11,7 +11,7 @@ import (
 func (n *naive) image() *Image {
 	im := &Image{
 		Index: n.index, Term: n.term, Now: n.now, Wall: n.wall, Revision: n.revision, Document: n.document,
-		Config: n.given, NextLease: n.lastLease + 1, NextEnqueue: n.lastEnqueue + 1, Granted: n.granted,
+		Config: n.given, LastSession: n.lastSession, NextLease: n.lastLease + 1, NextEnqueue: n.lastEnqueue + 1, Granted: n.granted,
 		Returned: n.returned,
 	}
 	for e, o := range n.offers {
@@ -54,7 +54,12 @@ func sortImage(im *Image) {
 	slices.SortFunc(im.Nodes, func(a, b NodeRow) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(im.Providers, func(a, b ProviderRow) int { return cmp.Compare(a.Config.ID, b.Config.ID) })
 	slices.SortFunc(im.Models, func(a, b ModelRow) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortFunc(im.Requests, func(a, b RequestRow) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(im.Requests, func(a, b RequestRow) int {
+		return cmp.Or(
+			-cmp.Compare(min(a.Lease, 1), min(b.Lease, 1)), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Generation, b.Generation),
+			cmp.Compare(a.Lease, b.Lease), cmp.Compare(a.Enqueue, b.Enqueue),
+		)
+	})
 }
 
 // waiterViews are the waiters in their order, without what is only for people (Candidates).

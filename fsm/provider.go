@@ -82,11 +82,14 @@ func (m *Machine) filter(mo *model, r *request) (fit []*candidate, dropped strin
 	}
 	fit = append(m.scratch[:0], mo.candidates[:first]...)
 	why = RefusalUnavailable
+	refusedBefore := false
 	for _, c := range mo.candidates[first:] {
 		switch c.provider.fits(r) {
 		case "":
 			fit = append(fit, c)
 			continue
+		case WhyExcluded:
+			refusedBefore = true
 		case WhyTooSmall:
 			why = RefusalContextTooLong
 		case WhyIncapable:
@@ -97,6 +100,9 @@ func (m *Machine) filter(mo *model, r *request) (fit []*candidate, dropped strin
 		dropped += string(c.provider.ID) + "\x00"
 	}
 	m.scratch = fit
+	if refusedBefore {
+		why = RefusalUnavailable // it would fit, had its provider run it: no fault of the request
+	}
 	return fit, dropped, why
 }
 

@@ -11,7 +11,7 @@ func (m *Machine) Image() *Image {
 	img := &Image{
 		Index: m.index, Term: m.term, Now: m.now, Wall: m.wall,
 		Revision: m.revision, Document: slices.Clone(m.document), Config: m.config.clone(),
-		NextLease: m.nextLease, NextEnqueue: m.nextEnqueue, Granted: m.granted, Returned: m.returned,
+		LastSession: m.lastSession, NextLease: m.nextLease, NextEnqueue: m.nextEnqueue, Granted: m.granted, Returned: m.returned,
 	}
 	for _, e := range sortedKeys(m.offers) {
 		img.Offers = append(img.Offers, OfferRow{Edge: e, Offer: m.offers[e]})
@@ -28,11 +28,24 @@ func (m *Machine) Image() *Image {
 	for _, id := range sortedKeys(m.models) {
 		img.Models = append(img.Models, ModelRow{ID: id, Cursor: m.models[id].cursor})
 	}
-	img.Requests = make([]RequestRow, 0, len(m.requests))
-	for _, id := range sortedKeys(m.requests) {
-		img.Requests = append(img.Requests, m.requests[id].row())
-	}
+	img.Requests = m.requestRows()
 	return img
+}
+
+// requestRows needs no sorting of leases, so that taking the image of a busy machine is short.
+func (m *Machine) requestRows() []RequestRow {
+	rows := make([]RequestRow, 0, len(m.requests))
+	for _, id := range sortedKeys(m.nodes) {
+		for _, l := range m.nodes[id].links {
+			for r := l.firstHeld; r != nil; r = r.heldNext {
+				rows = append(rows, r.row())
+			}
+		}
+	}
+	for _, r := range m.waiters() {
+		rows = append(rows, r.row())
+	}
+	return rows
 }
 
 func (c *Config) clone() Config {
@@ -95,6 +108,7 @@ func Restore(img *Image) (*Machine, error) {
 	m := New()
 	m.index, m.term, m.now, m.wall = img.Index, img.Term, img.Now, img.Wall
 	m.revision, m.document = img.Revision, slices.Clone(img.Document)
+	m.lastSession = img.LastSession
 	m.nextLease, m.nextEnqueue, m.granted, m.returned = img.NextLease, img.NextEnqueue, img.Granted, img.Returned
 	for _, o := range img.Offers {
 		m.offers[o.Edge] = o.Offer

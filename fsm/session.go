@@ -84,10 +84,8 @@ func (m *Machine) openSession(c *OpenSession) Outcome {
 		}
 		m.closeSession(old, ReasonSessionEnded)
 	}
-	id := SessionID(m.index)
-	for m.sessions[id] != nil { // several opened by one entry
-		id++
-	}
+	id := max(SessionID(m.index), m.lastSession+1) // an entry may open several
+	m.lastSession = id
 	s := &session{id: id, edge: c.Edge, nonce: c.Nonce, openedAt: m.now, openedWall: m.wall, nextSeq: 1, ackBelow: 1}
 	if grace := m.pool().StartupGrace; grace > 0 {
 		s.graceUntil = m.now + grace

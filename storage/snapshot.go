@@ -40,7 +40,7 @@ func writeImage(to io.Writer, cluster string, img *fsm.Image) error {
 	w.frame(&recordpb.SnapshotHeader{
 		Format: snapshotFormat, Level: featureLevel, Cluster: []byte(cluster),
 		Index: img.Index, Term: img.Term, Now: int64(img.Now), Wall: img.Wall,
-		Revision: uint64(img.Revision), NextLease: uint64(img.NextLease), NextEnqueue: uint64(img.NextEnqueue),
+		Revision: uint64(img.Revision), LastSession: uint64(img.LastSession), NextLease: uint64(img.NextLease), NextEnqueue: uint64(img.NextEnqueue),
 		Granted: img.Granted, Returned: img.Returned,
 	})
 	rows := uint64(0)
@@ -127,6 +127,7 @@ func decodeImage(b []byte) (string, *fsm.Image, error) {
 	img := &fsm.Image{
 		Index: h.GetIndex(), Term: h.GetTerm(), Now: fsm.Time(h.GetNow()), Wall: h.GetWall(),
 		Revision: fsm.Revision(h.GetRevision()), NextLease: fsm.LeaseID(h.GetNextLease()),
+		LastSession: fsm.SessionID(h.GetLastSession()),
 		NextEnqueue: fsm.Enqueue(h.GetNextEnqueue()), Granted: h.GetGranted(), Returned: h.GetReturned(),
 	}
 	for n := uint64(0); ; n++ {

@@ -29,7 +29,7 @@ func everyRow() *fsm.Image {
 	}
 	return &fsm.Image{
 		Index: 100, Term: 4, Now: 123456789, Wall: 1764428400000000000, Revision: 3,
-		Document: []byte("document"), Config: everyConfig().Config, NextLease: 10, NextEnqueue: 11, Granted: 12, Returned: 2,
+		Document: []byte("document"), Config: everyConfig().Config, LastSession: 9, NextLease: 10, NextEnqueue: 11, Granted: 12, Returned: 2,
 		Offers: []fsm.OfferRow{{Edge: "edge-1", Offer: "0badcafe"}},
 		Sessions: []fsm.SessionRow{
 			{

@@ -1631,6 +1631,7 @@ type SnapshotHeader struct {
 	NextEnqueue   uint64                 `protobuf:"varint,10,opt,name=next_enqueue,json=nextEnqueue,proto3" json:"next_enqueue,omitempty"`
 	Granted       uint64                 `protobuf:"varint,11,opt,name=granted,proto3" json:"granted,omitempty"`
 	Returned      uint64                 `protobuf:"varint,12,opt,name=returned,proto3" json:"returned,omitempty"`
+	LastSession   uint64                 `protobuf:"varint,13,opt,name=last_session,json=lastSession,proto3" json:"last_session,omitempty"` // highest id ever given
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1745,6 +1746,13 @@ func (x *SnapshotHeader) GetGranted() uint64 {
 func (x *SnapshotHeader) GetReturned() uint64 {
 	if x != nil {
 		return x.Returned
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetLastSession() uint64 {
+	if x != nil {
+		return x.LastSession
 	}
 	return 0
 }
@@ -3190,7 +3198,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12$\n" +
 	"\rconfiguration\x18\x03 \x01(\fR\rconfiguration\x12/\n" +
-	"\x13configuration_index\x18\x04 \x01(\x04R\x12configurationIndex\"\xbc\x02\n" +
+	"\x13configuration_index\x18\x04 \x01(\x04R\x12configurationIndex\"\xdf\x02\n" +
 	"\x0eSnapshotHeader\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\rR\x05level\x12\x18\n" +
@@ -3205,7 +3213,8 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\fnext_enqueue\x18\n" +
 	" \x01(\x04R\vnextEnqueue\x12\x18\n" +
 	"\agranted\x18\v \x01(\x04R\agranted\x12\x1a\n" +
-	"\breturned\x18\f \x01(\x04R\breturned\"\x8c\x04\n" +
+	"\breturned\x18\f \x01(\x04R\breturned\x12!\n" +
+	"\flast_session\x18\r \x01(\x04R\vlastSession\"\x8c\x04\n" +
 	"\x03Row\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\fH\x00R\bdocument\x12/\n" +
 	"\x06config\x18\x02 \x01(\v2\x15.iop.record.v1.ConfigH\x00R\x06config\x12/\n" +
