@@ -140,20 +140,27 @@ func (w *world) awaitIdle() {
 	}
 }
 
-// iopctl runs the command line and returns stdout; it fails the test if the exit code is not the wanted one.
+// iopctl runs the command line and returns all that it says; it fails the test if the exit code is not the wanted one.
 func (w *world) iopctl(code int, args ...string) string {
+	w.t.Helper()
+	out, errs := w.iopctlBoth(code, args...)
+	return out + errs
+}
+
+// iopctlBoth is iopctl with stdout and stderr apart.
+func (w *world) iopctlBoth(code int, args ...string) (out, errs string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program(w.t, "iopctl"), args...)
 	cmd.Env = append(cmd.Environ(), "IOP_EDGE="+w.adminAddress())
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	_ = cmd.Run() // the exit code tells
 	if got := cmd.ProcessState.ExitCode(); got != code {
-		w.t.Fatalf("iopctl %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, &out, &errs)
+		w.t.Fatalf("iopctl %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, &stdout, &stderr)
 	}
-	return out.String() + errs.String()
+	return stdout.String(), stderr.String()
 }
 
 func (w *world) adminAddress() string {

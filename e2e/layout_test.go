@@ -28,6 +28,7 @@ type layout struct {
 	log       string              // level; "" = debug
 	edge      map[string]any      // more of the replica's own part
 	cluster   map[string]any      // more of the cluster part
+	edits     map[string]any      // path in the file, as in nodes[0].alias: another value for it
 }
 
 // provider is a backend's entry. Its node is made from its name.
@@ -95,7 +96,7 @@ func (l *layout) edgeFile(id, dataDir string) []byte {
 		"openai":                        map[string]any{"principal_tokens": l.tokenList()},
 	}
 	maps.Copy(file, l.cluster)
-	return render(file)
+	return edited(render(file), l.edits)
 }
 
 func (l *layout) modelList() []any {
