@@ -122,7 +122,7 @@ func (r *run) head(k *link, x *Exchange) *nodepb.Request {
 	}
 	h := &nodepb.Request{
 		Method: x.Method, Path: x.Path,
-		Run: r.number, Lease: r.lease, Generation: uint64(k.generation),
+		Run: r.number, Lease: r.lease, Generation: uint64(k.generation), Revision: r.needs,
 		Kind: kind, Provider: string(x.Grant.Provider), Adapter: x.Adapter, Served: x.Grant.Served,
 		Trace: x.Trace, Header: x.Header, ContentLength: int64(len(x.Body)),
 	}

@@ -1,6 +1,8 @@
 package nodelink
 
 import (
+	"slices"
+
 	"iop/fsm"
 	"iop/proto/nodepb"
 )
@@ -28,17 +30,6 @@ func (k *link) handle(f *nodepb.NodeFrame) {
 	default:
 		k.links.o.Metrics.FrameDropped("unknown")
 	}
-}
-
-func (k *link) isReady(r *nodepb.Ready) {
-	if r.Generation != uint64(k.generation) {
-		k.links.o.Metrics.FrameDropped("ready")
-		return
-	}
-	k.mu.Lock()
-	k.revision = r.Revision
-	k.mu.Unlock()
-	k.proposals.setReady()
 }
 
 func (k *link) health(h *nodepb.Health) {
@@ -70,21 +61,13 @@ func (k *link) report(r *nodepb.LinkReport) {
 	}
 }
 
-func (k *link) refreshed(a *nodepb.RefreshAck) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.refreshErr = a.Error
-	if a.Error == "" {
-		k.revision = a.Revision
-	}
-}
-
 // goodbye begins the orderly end: no new run, and the end at once if none is running, else with the last one's. Until
 // then its providers are degraded, so that the machine grants nothing that would be refused.
 func (k *link) goodbye(g *nodepb.Goodbye) {
 	k.mu.Lock()
 	k.leaving = true
 	running := len(k.runs)
+	providers := slices.Clone(k.providers)
 	k.mu.Unlock()
 	k.links.o.Logger.Info("link: the node says goodbye", "node", k.node, "generation", k.generation,
 		"cause", g.Reason, "running", running)
@@ -92,7 +75,7 @@ func (k *link) goodbye(g *nodepb.Goodbye) {
 		k.lose(fsm.ReasonGoodbye, true, true)
 		return
 	}
-	for _, id := range k.providers {
+	for _, id := range providers {
 		k.setHealth(id, fsm.Degraded, "the node stops")
 	}
 }

@@ -22,7 +22,6 @@ type link struct {
 	version    string
 	platform   string
 	conn       *controlConn
-	providers  []string // ids, of the payload
 
 	queue        chan *nodepb.EdgeFrame
 	sendingSince atomic.Int64 // since links.started, ns; 0 = not sending
@@ -42,7 +41,12 @@ type link struct {
 	isLost     bool
 	orderly    bool // lost, but what is queued is still sent
 	reason     fsm.Reason
-	revision   uint64
+	proposed   bool     // NodeReady is on its way to the machine, or was
+	refused    uint64   // newest configuration that the node would not take
+	saidReady  bool     // the node is ready, maybe with an older configuration than was pushed since
+	revision   uint64   // of the configuration that the node has confirmed
+	pushed     uint64   // of the newest that was sent to it
+	providers  []string // ids, of the newest payload
 	refreshErr string
 	pool       pool
 	runs       map[uint64]*run
@@ -55,7 +59,7 @@ func newLink(l *Links, reg *nodepb.Register, generation fsm.Generation, conn *co
 		version: reg.Version, platform: reg.Platform, conn: conn,
 		queue: make(chan *nodepb.EdgeFrame, queueMax),
 		pong:  make(chan struct{}, 1), lost: make(chan struct{}), commanded: make(chan struct{}),
-		runs: map[uint64]*run{}, revision: reg.Revision,
+		runs: map[uint64]*run{},
 	}
 	k.proposals = newProposals()
 	k.heard()

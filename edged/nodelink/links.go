@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -20,6 +21,8 @@ type Links struct {
 	over    sync.WaitGroup // goroutines that may outlive their gRPC handler
 	buffers bufferPool
 
+	fenceTimeout atomic.Int64 // ns
+
 	mu      sync.Mutex
 	links   map[fsm.NodeID]*link          // in being, one per node
 	last    map[fsm.NodeID]fsm.Generation // newest registered here
@@ -27,6 +30,7 @@ type Links struct {
 	regs    map[fsm.NodeID]chan struct{}  // held during a node's registration
 	leaving map[*link]struct{}            // lost, their end not yet commanded
 	closing bool                          // Goodbye was said
+	news    chan struct{}                 // closed and replaced when a node confirmed a configuration or a link came or went
 }
 
 // New returns Links that Run brings to life. It fails only if a required option is missing.
@@ -34,7 +38,7 @@ func New(o Options) (*Links, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	return &Links{
+	l := &Links{
 		o:       o,
 		started: time.Now(),
 		links:   map[fsm.NodeID]*link{},
@@ -42,7 +46,10 @@ func New(o Options) (*Links, error) {
 		fenced:  map[fsm.NodeID]fsm.Generation{},
 		regs:    map[fsm.NodeID]chan struct{}{},
 		leaving: map[*link]struct{}{},
-	}, nil
+		news:    make(chan struct{}),
+	}
+	l.SetFenceTimeout(o.FenceTimeout)
+	return l, nil
 }
 
 // shutdownGrace is how long the last commands may take after Run's context ended.
@@ -121,17 +128,6 @@ func (l *Links) Goodbye(ctx context.Context) {
 	}
 }
 
-// Push sends a configuration to all links; the nodes' answers show in Status.
-func (l *Links) Push(revision uint64, payloadFor func(fsm.NodeID) *nodepb.NodeConfigPayload) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for node, k := range l.links {
-		k.send(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_ConfigRefresh{ConfigRefresh: &nodepb.NodeConfigRefreshRequest{
-			Revision: revision, Payload: payloadFor(node),
-		}}})
-	}
-}
-
 // find returns the link in being of that generation.
 func (l *Links) find(node fsm.NodeID, generation fsm.Generation) *link {
 	l.mu.Lock()
@@ -152,6 +148,8 @@ func (l *Links) insert(k *link) {
 	l.links[k.node] = k
 	l.leaving[k] = struct{}{}
 	l.last[k.node] = max(l.last[k.node], k.generation)
+	l.catchUp(k)
+	l.tell()
 	if k.generation <= l.fenced[k.node] {
 		k.lose(fsm.ReasonLinkLost, false, false)
 	} else if l.closing {
@@ -166,6 +164,7 @@ func (l *Links) remove(k *link) {
 	if l.links[k.node] == k {
 		delete(l.links, k.node)
 	}
+	l.tell()
 }
 
 // forget ends the wait for k's last command.

@@ -93,9 +93,10 @@ func (l *Links) register(life, call context.Context, reg *nodepb.Register, entry
 	_, _ = rand.Read(secret) // never fails, says its documentation
 	k := newLink(l, reg, out.Generation, conn, secret)
 	k.pool.busy = map[*dataConn]struct{}{}
-	for _, p := range entry.Payload.GetProviders() {
-		k.providers = append(k.providers, p.Id)
+	if newer, ok := l.o.Catalog.Node(node); ok {
+		entry = newer // it may have changed while the registration was written
 	}
+	k.holds(entry.Revision, entry.Payload)
 	k.send(l.accepted(k, out, entry))
 	l.insert(k)
 	l.o.Logger.Info("link: accepted", "node", node, "generation", out.Generation, "remote", conn.Conn.RemoteAddr().String(),

@@ -75,6 +75,7 @@ type End struct {
 type run struct {
 	number uint64
 	lease  uint64
+	needs  uint64 // the newest configuration that was pushed before it
 	conn   *dataConn
 	sent   bool // of the exchange's goroutine: the node may have seen it
 
@@ -94,7 +95,7 @@ func (k *link) begin(x *Exchange, c *dataConn) *run {
 		return nil
 	}
 	k.nextRun++
-	r := &run{number: k.nextRun, lease: uint64(x.Grant.Lease), conn: c}
+	r := &run{number: k.nextRun, lease: uint64(x.Grant.Lease), needs: k.pushed, conn: c}
 	k.runs[r.number] = r
 	return r
 }
@@ -183,7 +184,7 @@ func (k *link) awaitEnd(r *run) (over *nodepb.RunEnded, lost bool) {
 	ended := r.ended
 	k.mu.Unlock()
 	if ended != nil {
-		timer := time.NewTimer(k.links.o.FenceTimeout)
+		timer := time.NewTimer(time.Duration(k.links.fenceTimeout.Load()))
 		defer timer.Stop()
 		select {
 		case <-ended:

@@ -37,7 +37,9 @@ func isList(t reflect.Type) bool {
 }
 
 // isGroup tells that t is a group of keys that may be absent as a whole.
-func isGroup(t reflect.Type) bool { return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct }
+func isGroup(t reflect.Type) bool {
+	return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
+}
 
 // byID gives where the entries of a list stand.
 func byID(list reflect.Value) map[string]int {

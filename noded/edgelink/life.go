@@ -39,7 +39,9 @@ type life struct {
 	stopping atomic.Bool   // takes no new run
 
 	mu    sync.Mutex
-	err   error // why it is over
+	held  uint64        // newest configuration of the edge that was applied, or refused
+	moved chan struct{} // closed and replaced when held rises
+	err   error         // why it is over
 	conns map[net.Conn]struct{}
 	open  int // data connections, and those being dialled
 }
@@ -92,7 +94,7 @@ func newLife(l *Link, a *nodepb.Accepted) *life {
 		interval: max(time.Millisecond, time.Duration(a.HeartbeatIntervalMs)*time.Millisecond),
 		began:    time.Now(),
 		queue:    make(chan *nodepb.NodeFrame, queueMax), refresh: make(chan *nodepb.NodeConfigRefreshRequest, 1),
-		dead: make(chan struct{}), conns: map[net.Conn]struct{}{},
+		dead: make(chan struct{}), moved: make(chan struct{}), conns: map[net.Conn]struct{}{},
 	}
 	s.silenceMax = time.Duration(max(1, a.HeartbeatMissed)) * s.interval
 	return s
@@ -105,6 +107,7 @@ func (s *life) configure(ctx context.Context, a *nodepb.Accepted) {
 		s.finish(fmt.Errorf("apply configuration %d: %w", a.Revision, err))
 		return
 	}
+	s.holds(a.Revision)
 	if err := s.l.o.Runs.settle(ctx, a.Counted); err != nil {
 		s.finish(err)
 		return
@@ -123,6 +126,7 @@ func (s *life) configure(ctx context.Context, a *nodepb.Accepted) {
 				ack.Error = err.Error()
 				s.l.o.Logger.Error("a pushed configuration can't be applied, the old one stays", "revision", r.Revision, "error", err)
 			}
+			s.holds(r.Revision)
 			s.send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_RefreshAck{RefreshAck: ack}})
 		}
 	}

@@ -142,6 +142,7 @@ func (d *dataConn) next(ctx context.Context) error {
 	if !runs.start(r.Generation, r.Run, r.Lease, func() { cancel(); _ = d.raw.Close() }) {
 		return d.answer.over(nodepb.Outcome{Dispatched: "no", Code: CodeCanceled})
 	}
+	d.s.await(ctx, r.Revision)
 	end := d.s.l.o.Hands.Run(ctx, &Run{
 		Run: r.Run, Lease: r.Lease, Generation: r.Generation,
 		Provider: r.Provider, Adapter: r.Adapter, Served: r.Served, Kind: r.Kind,

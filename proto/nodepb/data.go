@@ -28,6 +28,7 @@ const (
 	HeaderProvider   = "Iop-Provider"
 	HeaderAdapter    = "Iop-Adapter"
 	HeaderServed     = "Iop-Served"
+	HeaderRevision   = "Iop-Revision"   // of the configuration that the run needs; absent = any
 	HeaderTimeoutMS  = "Iop-Timeout-Ms" // what is left of the deadline; absent = none
 	HeaderTrace      = "Iop-Trace"
 

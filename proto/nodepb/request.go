@@ -24,6 +24,7 @@ type Request struct {
 	Kind                   string
 	Provider, Adapter      string
 	Served                 string
+	Revision               uint64 // the run needs this configuration or a newer one; 0 = any
 	TimeoutMS              uint64 // 0 = none
 	Trace                  string
 	Header                 http.Header
@@ -47,6 +48,9 @@ func AppendRequest(b []byte, r *Request) ([]byte, error) {
 	b = appendText(b, HeaderProvider, r.Provider)
 	b = appendText(b, HeaderAdapter, r.Adapter)
 	b = appendText(b, HeaderServed, r.Served)
+	if r.Revision > 0 {
+		b = appendNumber(b, HeaderRevision, r.Revision)
+	}
 	if r.TimeoutMS > 0 {
 		b = appendNumber(b, HeaderTimeoutMS, r.TimeoutMS)
 	}
@@ -74,7 +78,7 @@ func ReadRequest(br *bufio.Reader, r *Request) error {
 	}
 	*r = Request{Method: method, Path: path, ContentLength: -1}
 	var fields headers
-	fields.expect(strings.Count(rest, "\n"), 10)
+	fields.expect(strings.Count(rest, "\n"), 11)
 	for {
 		line, rest, _ = cutLine(rest)
 		if line == "" {
@@ -116,6 +120,8 @@ func (r *Request) set(key, value string) (own bool, err error) {
 		r.Adapter = value
 	case HeaderServed:
 		r.Served = value
+	case HeaderRevision:
+		r.Revision, err = number(value)
 	case HeaderTimeoutMS:
 		r.TimeoutMS, err = number(value)
 	case HeaderTrace:
