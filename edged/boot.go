@@ -17,8 +17,7 @@ import (
 // last: so an unchanged file never rolls back what was refreshed meanwhile.
 func offer(ctx context.Context, store *storage.Store, edge fsm.EdgeID, c *configs.Cluster) error {
 	document := c.Canonical()
-	sum := sha256.Sum256(document)
-	hash := hex.EncodeToString(sum[:])
+	hash := hashOf(document)
 	var offered string
 	store.View(func(m *fsm.Machine) { offered = m.Offer(edge) })
 	if offered == hash {
@@ -34,6 +33,12 @@ func offer(ctx context.Context, store *storage.Store, edge fsm.EdgeID, c *config
 		return errors.New("offer configuration: " + o.Code.String())
 	}
 	return nil
+}
+
+// hashOf is what an edge keeps of the file that it offered.
+func hashOf(document []byte) string {
+	sum := sha256.Sum256(document)
+	return hex.EncodeToString(sum[:])
 }
 
 // readView reads the machine's configuration.

@@ -25,6 +25,9 @@ type Options struct {
 	Logger  *slog.Logger  // nil: silent
 	Stdout  io.Writer     // takes the ready line; nil: nobody does
 	Version string        // of the program, for people
+	// ConfigPath is the file that Config was read from; a refresh reads it again. "" = there is none.
+	ConfigPath string
+	Env        configs.Env // for ${NAME} in a file that is read again; nil: none is set
 }
 
 // Daemon is an edge. Run brings it to life, once.
@@ -34,6 +37,7 @@ type Daemon struct {
 	log     *slog.Logger
 	metrics *metrics.Metrics
 	view    current
+	fresh   configuration
 
 	ports     *listeners
 	store     *storage.Store
@@ -71,7 +75,8 @@ func New(o Options) (*Daemon, error) {
 	}
 	return &Daemon{
 		o: o, self: &o.Config.Edge, log: o.Logger, metrics: metrics.New(), ports: ports,
-		quit: make(chan struct{}), ended: make(chan struct{}), ready: make(chan struct{}),
+		fresh: newConfiguration(),
+		quit:  make(chan struct{}), ended: make(chan struct{}), ready: make(chan struct{}),
 	}, nil
 }
 
@@ -145,6 +150,7 @@ func (d *Daemon) open(ctx context.Context) error {
 		return errors.Join(err, d.closeStore())
 	}
 	d.view.store(v)
+	d.fresh.past.add(d.readRevision("start", d.self.ID))
 	return nil
 }
 
@@ -173,27 +179,15 @@ func (d *Daemon) build(ctx context.Context) error {
 	}
 	d.links.Store(links)
 	d.admission.Attach(session)
-	d.openai = openai.New(openai.Options{
+	public := openai.New(openai.Options{
 		Runner: runner{d.admission}, Backend: backend{links}, Ready: d.notReady, Metrics: d.metrics, Logger: d.log,
 		MaxBodyBytes: d.self.MaxBodyBytes, QueueKeepalive: d.self.QueueKeepaliveMS.Duration(),
 	})
-	return d.swap(d.view.load())
+	return d.join(public)
 }
 
 // bodySlack is what the generation policy and a longer model name may add to a client's body.
 const bodySlack = 1 << 20
-
-// swap gives a view to the rooms that read it per request.
-func (d *Daemon) swap(v *view) error {
-	public, err := publicView(v.cluster)
-	if err != nil {
-		return err
-	}
-	d.view.store(v)
-	d.metrics.SetNames(names(v.cluster))
-	d.metrics.SetState(func() metrics.State { return state(d.store) })
-	return d.openai.Swap(public)
-}
 
 // announce writes the ready line, and says loudly what is open to everyone.
 func (d *Daemon) announce() error {
@@ -234,7 +228,10 @@ func (d *Daemon) notReady() error {
 // effects takes what the log says later about this edge's links and requests. The dispatcher calls it; it must not block.
 func (d *Daemon) effects(effects []fsm.Effect) {
 	for i := range effects {
-		if e := &effects[i]; e.Kind == fsm.EffectSessionEnded && !d.stopping.Load() {
+		switch e := &effects[i]; {
+		case e.Kind == fsm.EffectConfig:
+			d.configured()
+		case e.Kind == fsm.EffectSessionEnded && !d.stopping.Load():
 			close(d.ended)
 		}
 	}
@@ -265,6 +262,7 @@ func (d *Daemon) observe(s storage.Stat) {
 func (d *Daemon) adminHandler() http.Handler {
 	return admin.New(admin.Options{
 		Source: d.store, Edge: fsm.EdgeID(d.self.ID), Standing: d.standing, Version: d.nodeVersion, Healthy: d.store.Err,
+		Refresh: d.refresh, History: d.fresh.past.list,
 		Metrics: d.metrics.Handler(), Token: d.self.Admin.Token.Reveal(), Address: d.Addrs().Admin, Stopping: d.quit,
 		Logger: d.log,
 	})

@@ -6,7 +6,9 @@ import (
 
 	"iop/configs"
 	"iop/edged/nodelink"
+	"iop/edged/openai"
 	"iop/fsm"
+	"iop/proto/nodepb"
 )
 
 // view is the cluster's configuration at one revision, prepared for the rooms that read it per request. It does not
@@ -15,7 +17,7 @@ type view struct {
 	revision fsm.Revision
 	cluster  *configs.Cluster
 	nodes    map[fsm.NodeID]nodelink.NodeEntry
-	adapters map[fsm.ProviderID]string // the adapter that reaches a provider, on its node
+	public   *openai.View
 }
 
 func newView(revision fsm.Revision, document []byte) (*view, error) {
@@ -23,18 +25,23 @@ func newView(revision fsm.Revision, document []byte) (*view, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read configuration %d of the cluster: %w", revision, err)
 	}
+	return viewOf(revision, c)
+}
+
+// viewOf prepares a configuration that was read already.
+func viewOf(revision fsm.Revision, c *configs.Cluster) (*view, error) {
+	public, err := publicView(c)
+	if err != nil {
+		return nil, err
+	}
 	v := &view{
-		revision: revision, cluster: c,
-		nodes:    make(map[fsm.NodeID]nodelink.NodeEntry, len(c.Nodes)),
-		adapters: map[fsm.ProviderID]string{},
+		revision: revision, cluster: c, public: public,
+		nodes: make(map[fsm.NodeID]nodelink.NodeEntry, len(c.Nodes)),
 	}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		v.nodes[fsm.NodeID(n.ID)] = nodelink.NodeEntry{
 			TokenSHA256: n.TokenHashSHA256, Revision: uint64(revision), Payload: payload(n),
-		}
-		for j := range n.Providers {
-			v.adapters[fsm.ProviderID(n.Providers[j].ID)] = n.Providers[j].Adapter
 		}
 	}
 	return v, nil
@@ -45,6 +52,9 @@ type current struct{ p atomic.Pointer[view] }
 
 func (c *current) load() *view   { return c.p.Load() }
 func (c *current) store(v *view) { c.p.Store(v) }
+
+// payload is a node's part of the configuration, nil if it has none of that name.
+func (v *view) payload(id fsm.NodeID) *nodepb.NodeConfigPayload { return v.nodes[id].Payload }
 
 // Node tells nodelink of a node.
 func (c *current) Node(id fsm.NodeID) (nodelink.NodeEntry, bool) {

@@ -110,6 +110,7 @@ func (d *dispatcher) run() {
 }
 
 func (d *dispatcher) deliver(h *handover) {
+	d.configured(h.effects)
 	for i := range h.answers {
 		d.answer(&h.answers[i])
 	}
@@ -122,6 +123,20 @@ func (d *dispatcher) deliver(h *handover) {
 		rest = rest[n:]
 	}
 	d.watchers.publish(h.effects)
+}
+
+// configured tells every session of this process of a new configuration, before anybody hears what was decided under it.
+func (d *dispatcher) configured(effects []fsm.Effect) {
+	for i := range effects {
+		if effects[i].Kind != fsm.EffectConfig {
+			continue
+		}
+		for _, s := range d.sessions {
+			if s.effects != nil {
+				s.effects(effects[i : i+1])
+			}
+		}
+	}
 }
 
 func (d *dispatcher) answer(a *answer) {

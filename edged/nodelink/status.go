@@ -19,6 +19,7 @@ type LinkStatus struct {
 	Remote     string
 	Revision   uint64        // of the configuration that the node has confirmed; 0 = of none on this link
 	Pushed     uint64        // of the newest that it was sent
+	Refused    uint64        // newest configuration that the node would not take; 0 = none
 	RefreshErr string        // why the node refused the last pushed configuration; empty = it did not
 	RTT        time.Duration // of the last heartbeat; 0 = not measured yet
 	Idle       int           // data connections
@@ -44,7 +45,7 @@ func (k *link) status() LinkStatus {
 	return LinkStatus{
 		Node: k.node, Generation: k.generation, Ready: k.ready && !k.isLost, Closing: k.leaving,
 		Version: k.version, Platform: k.platform, Remote: k.conn.Conn.RemoteAddr().String(),
-		Revision: k.revision, Pushed: k.pushed, RefreshErr: k.refreshErr, RTT: time.Duration(k.rtt.Load()),
+		Revision: k.revision, Pushed: k.pushed, Refused: k.refused, RefreshErr: k.refreshErr, RTT: time.Duration(k.rtt.Load()),
 		Idle: len(k.pool.idle), Busy: len(k.pool.busy), Runs: len(k.runs),
 	}
 }

@@ -46,7 +46,7 @@ func run(args []string, stdout, stderr io.Writer, env configs.Env) int {
 	for _, w := range warnings {
 		log.Warn("configuration", "file", f.config, "warning", w.String())
 	}
-	return serve(edged.Options{Config: config, Logger: log, Stdout: stdout, Version: version()}, stderr)
+	return serve(edged.Options{Config: config, Logger: log, Stdout: stdout, Version: version(), ConfigPath: f.config, Env: env}, stderr)
 }
 
 // serve runs the daemon until a signal stops it.
@@ -58,6 +58,7 @@ func serve(o edged.Options, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stderr, "edged: "+err.Error())
 		return startCode(err)
 	}
+	defer rereadOnHangup(ctx, d.Reread)()
 	if err := d.Run(ctx); err != nil {
 		_, _ = fmt.Fprintln(stderr, "edged: "+err.Error())
 		return startCode(err)

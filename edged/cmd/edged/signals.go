@@ -37,3 +37,28 @@ func stopOnSignals(log *slog.Logger) (context.Context, func()) {
 		cancel()
 	}
 }
+
+// rereadOnHangup has the configuration read again at each SIGHUP, until the returned function is called. Signals that come
+// while it is being read are one.
+func rereadOnHangup(ctx context.Context, reread func(context.Context)) func() {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-signals:
+				reread(ctx)
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		cancel()
+		<-ended
+	}
+}
