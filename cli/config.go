@@ -12,8 +12,8 @@ import (
 )
 
 func newConfig(g *globals) *cobra.Command {
-	c := newGroup("config", "Check configuration files")
-	c.AddCommand(newConfigValidate(g), newConfigSchema())
+	c := newGroup("config", "Check configuration files, and show what is in effect")
+	c.AddCommand(newConfigValidate(g), newConfigShow(g), newConfigDiff(g), newConfigHistory(g), newConfigSchema())
 	return c
 }
 

@@ -120,7 +120,3 @@ func refreshVerdict(r *adminapi.RefreshReport) error {
 	}
 	return nil
 }
-
-func (g *globals) refreshOffline(*cobra.Command, *refreshOptions, adminapi.RefreshRequest) (*adminapi.RefreshReport, error) {
-	return nil, errors.New("not there yet")
-}

@@ -10,6 +10,17 @@ import (
 
 // showRefresh shows a report: what came of it, then every change with its class, then whom it touches.
 func showRefresh(p *page, r *adminapi.RefreshReport) {
+	showProblems(p, r)
+	p.fields([2]string{"Result", refreshWords(r)}, [2]string{"Revision", fmt.Sprint(r.Revision)})
+	if len(r.ChangedPaths) > 0 {
+		p.line("")
+		p.table(changeTable(r.ChangedPaths))
+	}
+	showTouched(p, r)
+}
+
+// showProblems shows what is wrong with a file, and what may be.
+func showProblems(p *page, r *adminapi.RefreshReport) {
 	for _, w := range r.Warnings {
 		p.line("%s: warning: %s: %s", place(fileName(r), w.Line), w.Path, w.Text)
 	}
@@ -23,12 +34,6 @@ func showRefresh(p *page, r *adminapi.RefreshReport) {
 			p.line("  cure: %s", x.Cure)
 		}
 	}
-	p.fields([2]string{"Result", refreshWords(r)}, [2]string{"Revision", fmt.Sprint(r.Revision)})
-	if len(r.ChangedPaths) > 0 {
-		p.line("")
-		p.table(changeTable(r.ChangedPaths))
-	}
-	showTouched(p, r)
 }
 
 func fileName(r *adminapi.RefreshReport) string {

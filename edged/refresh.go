@@ -137,9 +137,6 @@ func (d *Daemon) candidate(q adminapi.RefreshRequest) (*configs.Edge, *adminapi.
 		report.File = d.o.ConfigPath
 		e, warnings, err = configs.LoadEdge(d.o.ConfigPath, d.o.Env)
 	}
-	if err == nil {
-		err = unsupported(&e.Edge)
-	}
 	refresh.Warn(report, warnings)
 	var problems *configs.Problems
 	switch {
@@ -148,6 +145,11 @@ func (d *Daemon) candidate(q adminapi.RefreshRequest) (*configs.Edge, *adminapi.
 		return nil, report, nil
 	case err != nil:
 		return nil, nil, err
+	}
+	if errors.As(unsupported(&e.Edge), &problems) { // the change of the key is reported as it is
+		for _, p := range problems.List {
+			refresh.Warn(report, []configs.Warning{{Path: p.Path, Text: p.Cause + ": an edge does not start with it; " + p.Cure}})
+		}
 	}
 	return e, report, nil
 }

@@ -21,7 +21,6 @@ type ConfigRevision struct {
 	Revision uint64    `json:"revision"`
 	Index    uint64    `json:"index"` // of the log, at which the edge read it
 	Time     time.Time `json:"time"`
-	Edge     string    `json:"edge"`    // through which it came; "" = another than this one
-	Source   string    `json:"source"`  // start, refresh, signal, other
-	Changes  int       `json:"changes"` // how many paths it changed; 0 = unknown
+	Edge     string    `json:"edge"`   // through which it came; "" = another than this one
+	Source   string    `json:"source"` // start, refresh, signal, other
 }

@@ -54,7 +54,8 @@ const (
 // WaitersMax is how many waiters a report names.
 const WaitersMax = 100
 
-// ChangedPath is one value that differs. Parts of lists are named by their id: nodes[gpu-node].providers[gpu-1].capacity.
+// ChangedPath is one value that differs. Entries of lists are named by their id: nodes[gpu-node].providers[gpu-1].capacity,
+// those of maps by their key: models[ornith:35b].providers.gpu-1.
 // Secrets and hashes of tokens are shown as a fingerprint only.
 type ChangedPath struct {
 	Path  string          `json:"path"`

@@ -92,7 +92,7 @@ func (d *differ) mapping(old, now reflect.Value) {
 		if had && has && x == y {
 			continue
 		}
-		d.enter(k)
+		d.enterKey(k)
 		d.add(present(x, had), present(y, has))
 		d.leave()
 	}

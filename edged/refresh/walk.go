@@ -68,10 +68,11 @@ type trail struct {
 	steps []step
 }
 
-// step is a key, or an entry of a list or map.
+// step is a key of the schema, an entry of a list by its id, or an entry of a map by its key.
 type step struct {
 	key   string
 	entry bool
+	free  bool // of a map
 }
 
 func (t *trail) down(key string) {
@@ -88,20 +89,21 @@ func (t *trail) up(key string) {
 
 func (t *trail) enter(id string) { t.steps = append(t.steps, step{key: id, entry: true}) }
 
+func (t *trail) enterKey(key string) {
+	t.steps = append(t.steps, step{key: key, entry: true, free: true})
+}
+
 func (t *trail) leave() { t.steps = t.steps[:len(t.steps)-1] }
 
-// path names the place by ids: nodes[gpu-node].alias.
-func (t *trail) path() string { return t.text(func(id string) string { return quoted(id) }) }
-
-// place names it in the schema: nodes[].alias.
-func (t *trail) place() string { return t.text(func(string) string { return "" }) }
-
-func (t *trail) text(entry func(string) string) string {
+// path names the place by ids and keys: nodes[gpu-node].alias, models[ornith:35b].providers.gpu-1.
+func (t *trail) path() string {
 	var b strings.Builder
 	for i, s := range t.steps {
 		switch {
-		case s.entry:
-			b.WriteString("[" + entry(s.key) + "]")
+		case s.entry && s.free && strings.ContainsAny(s.key, ".:"+misread):
+			b.WriteString("[" + strconv.Quote(s.key) + "]")
+		case s.entry && !s.free:
+			b.WriteString("[" + quoted(s.key) + "]")
 		case i > 0:
 			b.WriteString("." + s.key)
 		default:
@@ -111,9 +113,28 @@ func (t *trail) text(entry func(string) string) string {
 	return b.String()
 }
 
-// quoted is an id as it stands in a path; one that would be misread is in quotes.
+// place names it in the schema: nodes[].alias, models[].providers[].
+func (t *trail) place() string {
+	var b strings.Builder
+	for i, s := range t.steps {
+		switch {
+		case s.entry:
+			b.WriteString("[]")
+		case i > 0:
+			b.WriteString("." + s.key)
+		default:
+			b.WriteString(s.key)
+		}
+	}
+	return b.String()
+}
+
+// misread are characters that an id in a path is quoted for.
+const misread = "[]\"\\ "
+
+// quoted is an id as it stands in a path.
 func quoted(id string) string {
-	if id == "" || strings.ContainsAny(id, "[]\"\\ ") {
+	if id == "" || strings.ContainsAny(id, misread) {
 		return strconv.Quote(id)
 	}
 	return id

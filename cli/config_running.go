@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iop/configs"
+	"iop/edged/adminapi"
+	"iop/storage"
+)
+
+func newConfigShow(g *globals) *cobra.Command {
+	var o offlineOptions
+	c := &cobra.Command{
+		Use:   "show",
+		Short: "Show the configuration that is in effect",
+		Long: `Show the cluster part of the configuration that is in effect, with the keys of the edge file and all defaults filled in.
+What an edge was started with and what is in effect may differ after a refresh: 'iopctl config diff' shows how.`,
+		Example: "  iopctl config show -o yaml\n  iopctl config show --data-dir ./data/edge-1",
+		Args:    exactly(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			running, err := g.config(c, o.dataDir)
+			if err != nil {
+				return err
+			}
+			text, err := configText(running)
+			if err != nil {
+				return err
+			}
+			return g.print(c, running, func(p *page) { p.text.Write(text) })
+		},
+	}
+	o.register(c)
+	return c
+}
+
+// config asks for the running configuration, or reads it from a stopped replica's files.
+func (g *globals) config(c *cobra.Command, dataDir string) (*adminapi.Config, error) {
+	if dataDir != "" {
+		m, _, err := storage.Inspect(dataDir)
+		if err != nil {
+			return nil, err
+		}
+		return &adminapi.Config{Revision: uint64(m.Revision()), Document: json.RawMessage(m.Document())}, nil
+	}
+	client, err := g.client(c)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	return client.Config(c.Context())
+}
+
+// configText is the document as people write it.
+func configText(running *adminapi.Config) ([]byte, error) {
+	head := fmt.Sprintf("# The cluster part in effect: revision %d.\n", running.Revision)
+	if len(running.Document) == 0 || bytes.Equal(running.Document, []byte("null")) {
+		return []byte(head + "# No configuration was applied yet.\n"), nil
+	}
+	text, err := configs.YAML(running.Document)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(head), text...), nil
+}
+
+func newConfigDiff(g *globals) *cobra.Command {
+	var o offlineOptions
+	c := &cobra.Command{
+		Use:   "diff [FILE]",
+		Short: "Show how an edge file differs from what is in effect",
+		Long: `Show how an edge file differs from what is in effect: OLD is in effect, NEW stands in the file. Without FILE the edge compares
+the file that it was started with, as it is on its disk now. Nothing is changed; the exit code is 0 whether or not they differ.`,
+		Args: asUsage(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			r, err := g.diff(c, o.dataDir, args)
+			if err != nil {
+				return err
+			}
+			if err := g.print(c, r, func(p *page) { showDiff(p, r) }); err != nil {
+				return err
+			}
+			if r.Result == adminapi.RefreshInvalid {
+				return &faultError{code: ExitUsage, err: errInvalid}
+			}
+			return nil
+		},
+	}
+	o.register(c)
+	return c
+}
+
+func (g *globals) diff(c *cobra.Command, dataDir string, args []string) (*adminapi.RefreshReport, error) {
+	q := adminapi.RefreshRequest{DryRun: true}
+	file := ""
+	if len(args) > 0 {
+		file = args[0]
+		var err error
+		if q.File, err = candidate(c, file); err != nil {
+			return nil, err
+		}
+	}
+	if dataDir != "" {
+		if file == "" {
+			return nil, usage(c, fmt.Errorf("--data-dir needs a FILE to compare with"))
+		}
+		return g.compareOffline(dataDir, file, q)
+	}
+	client, err := g.client(c)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	return client.Refresh(c.Context(), q)
+}
+
+func showDiff(p *page, r *adminapi.RefreshReport) {
+	showProblems(p, r)
+	switch {
+	case r.Result == adminapi.RefreshInvalid:
+	case len(r.ChangedPaths) == 0:
+		p.line("No difference: the file says what is in effect (revision %d).", r.Revision)
+	default:
+		p.table(changeTable(r.ChangedPaths))
+		p.line("%d differences from revision %d", len(r.ChangedPaths), r.Revision)
+	}
+}
+
+func newConfigHistory(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "history",
+		Short: "Show the last revisions of the configuration",
+		Long: `Show the revisions of the configuration that the edge has seen since it was started, at most 100, the newest first. SOURCE
+tells what brought a revision: start (the file that an edge was started with), refresh, signal (SIGHUP), or other: another edge.`,
+		Args: exactly(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := g.client(c)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			h, err := client.ConfigHistory(c.Context())
+			if err != nil {
+				return err
+			}
+			return g.print(c, h, func(p *page) { p.table(historyTable(h)) })
+		},
+	}
+}
+
+func historyTable(h *adminapi.ConfigHistory) *table {
+	t := &table{
+		columns: []column{{name: "REVISION", right: true}, {name: "INDEX", right: true}, {name: "TIME"}, {name: "EDGE"}, {name: "SOURCE"}},
+		empty:   "No configuration was applied yet.",
+	}
+	for _, r := range h.Revisions {
+		t.rows = append(t.rows, cells(r.Revision, r.Index, r.Time.Format(time.RFC3339), r.Edge, r.Source))
+	}
+	return t
+}
