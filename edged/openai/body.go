@@ -83,8 +83,23 @@ const (
 // discard reads on for a little, so that a client that is still sending gets to read why its request was refused. Who
 // closes with bytes unread resets the connection, and the reset can overtake the answer.
 func (x *exchange) discard() {
+	if len(x.r.Header["Expect"]) > 0 && len(x.body) == 0 {
+		return // it asked before sending: reading would invite it to
+	}
 	x.setReadDeadline(time.Now().Add(discardTime))
 	_, _ = io.CopyN(io.Discard, x.r.Body, discardBytes) // the request is refused already
+}
+
+// boundUnread bounds how long net/http reads on through a body that the handler did not read: it does so before it
+// sends the answer, and without a bound for a client that sends none of it. Reading the body sets bounds of its own.
+func boundUnread(w http.ResponseWriter) { setReadDeadline(w, time.Now().Add(discardTime)) }
+
+// boundAnswer bounds how long a client may take to read an answer that takes no slot. Answers of backends have their
+// patience.
+func (s *Server) boundAnswer(w http.ResponseWriter) {
+	if d, ok := w.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		_ = d.SetWriteDeadline(time.Now().Add(s.o.StallTimeout))
+	}
 }
 
 // grow returns b with room for size bytes in all.
@@ -95,11 +110,13 @@ func grow(b []byte, size int64) []byte {
 	return append(make([]byte, 0, size), b...)
 }
 
+func (x *exchange) setReadDeadline(t time.Time) { setReadDeadline(x.w, t) }
+
 // setReadDeadline bounds reads of the client's connection; a writer that can't is left alone.
-func (x *exchange) setReadDeadline(t time.Time) {
-	if d, ok := x.w.(interface{ SetReadDeadline(time.Time) error }); ok {
+func setReadDeadline(w http.ResponseWriter, t time.Time) {
+	if d, ok := w.(interface{ SetReadDeadline(time.Time) error }); ok {
 		_ = d.SetReadDeadline(t)
 		return
 	}
-	_ = http.NewResponseController(x.w).SetReadDeadline(t)
+	_ = http.NewResponseController(w).SetReadDeadline(t)
 }

@@ -22,6 +22,9 @@ var (
 
 // ServeHTTP answers a client.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		boundUnread(w)
+	}
 	var to *route
 	switch r.URL.Path {
 	case "/v1/chat/completions":
@@ -35,6 +38,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method != http.MethodPost {
+		s.boundAnswer(w)
 		w.Header()["X-Request-Id"] = []string{s.answerID(r, "")}
 		s.tell(w, notAllowed(w, r, "POST"))
 		return
@@ -50,6 +54,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveOther answers what takes no slot.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
+	s.boundAnswer(w)
 	w.Header()["X-Request-Id"] = []string{s.answerID(r, "")}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		if s.gets(r.URL.Path) {
