@@ -49,6 +49,7 @@ type discard struct{}
 
 func (discard) Head(int, http.Header) error { return nil }
 func (discard) Data([]byte) error           { return nil }
+func (discard) Flush() error                { return nil }
 
 func bench(b *testing.B, workers int, run func(context.Context, *edgelink.Run, edgelink.Answer) edgelink.End) {
 	w := newWorld(b, run)

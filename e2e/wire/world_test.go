@@ -238,6 +238,8 @@ func (a *answer) Data(p []byte) error {
 	return nil
 }
 
+func (a *answer) Flush() error { return nil }
+
 func (a *answer) text() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -23,23 +23,59 @@ const (
 
 // buffers are what one exchange needs while it runs; they are pooled.
 type buffers struct {
+	from source
 	br   *bufio.Reader
 	head []byte
+}
+
+// source is what the read buffer is filled from. Before it may have to wait it has the answer flushed.
+type source struct {
+	conn   net.Conn
+	answer Answer
+	owed   bool // something was handed on since the last flush
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if s.owed {
+		s.owed = false
+		if err := s.answer.Flush(); err != nil {
+			return 0, &answerError{err}
+		}
+	}
+	return s.conn.Read(p)
+}
+
+func (s *source) head(h *nodepb.AnswerHead) error {
+	s.owed = true
+	if err := s.answer.Head(h.Status, h.Header); err != nil {
+		return &answerError{err}
+	}
+	return nil
+}
+
+func (s *source) data(p []byte) error {
+	s.owed = true
+	if err := s.answer.Data(p); err != nil {
+		return &answerError{err}
+	}
+	return nil
 }
 
 // bufferPool is shared by all links of a process.
 type bufferPool struct{ p sync.Pool }
 
-func (b *bufferPool) get(c net.Conn) *buffers {
-	if u, ok := b.p.Get().(*buffers); ok {
-		u.br.Reset(c)
-		return u
+func (b *bufferPool) get(c net.Conn, a Answer) *buffers {
+	u, ok := b.p.Get().(*buffers)
+	if !ok {
+		u = &buffers{br: bufio.NewReaderSize(nil, readBuffer)}
 	}
-	return &buffers{br: bufio.NewReaderSize(c, readBuffer)}
+	u.from = source{conn: c, answer: a}
+	u.br.Reset(&u.from)
+	return u
 }
 
 func (b *bufferPool) put(u *buffers) {
-	u.br.Reset(nil)
+	u.from = source{}
 	if cap(u.head) > keepMax {
 		u.head = nil
 	}
@@ -77,10 +113,10 @@ func (k *link) exchange(ctx context.Context, x *Exchange, a Answer) (end End, un
 		return End{Dispatched: DispatchedNo, Code: CodeLinkLost, Message: "the node's link was lost"}, false
 	}
 	stop := context.AfterFunc(ctx, func() { k.breakOff(r, "the client left") })
-	u := k.links.buffers.get(c)
+	u := k.links.buffers.get(c, a)
 	err := k.write(r, x, u)
 	if err == nil {
-		end, err = read(u.br, a)
+		end, err = u.read()
 	}
 	clean := u.br.Buffered() == 0
 	k.links.buffers.put(u)
@@ -140,7 +176,8 @@ func (e *answerError) Unwrap() error { return e.err }
 
 // read hands the answer on as it arrives: each piece is what there was to read. Chunks are joined only if they arrived
 // together, and never waited for.
-func read(br *bufio.Reader, a Answer) (End, error) {
+func (u *buffers) read() (End, error) {
+	br := u.br
 	var head nodepb.AnswerHead
 	if err := nodepb.ReadAnswer(br, &head); err != nil {
 		return End{}, err
@@ -148,8 +185,8 @@ func read(br *bufio.Reader, a Answer) (End, error) {
 	if head.Over {
 		return ended(head.Outcome, false), nil
 	}
-	if err := a.Head(head.Status, head.Header); err != nil {
-		return End{}, &answerError{err}
+	if err := u.from.head(&head); err != nil {
+		return End{}, err
 	}
 	for {
 		n, err := nodepb.ReadChunkStart(br)
@@ -159,7 +196,7 @@ func read(br *bufio.Reader, a Answer) (End, error) {
 		if n == 0 {
 			break
 		}
-		if err := pass(br, n, a); err != nil {
+		if err := u.pass(n); err != nil {
 			return End{}, err
 		}
 	}
@@ -172,7 +209,8 @@ func read(br *bufio.Reader, a Answer) (End, error) {
 
 // pass hands on a chunk of n bytes straight out of the read buffer, and with its end the chunks behind it that are
 // there already.
-func pass(br *bufio.Reader, n int, a Answer) error {
+func (u *buffers) pass(n int) error {
+	br := u.br
 	for n > 0 {
 		if _, err := br.Peek(1); err != nil {
 			return err
@@ -186,8 +224,8 @@ func pass(br *bufio.Reader, n int, a Answer) error {
 		if n == 0 {
 			p, used = join(p, used)
 		}
-		if err := a.Data(p[:min(len(p), used)]); err != nil {
-			return &answerError{err}
+		if err := u.from.data(p[:min(len(p), used)]); err != nil {
+			return err
 		}
 		if _, err := br.Discard(used); err != nil {
 			return err

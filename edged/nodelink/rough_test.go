@@ -237,3 +237,4 @@ type nothing struct{}
 
 func (nothing) Head(int, http.Header) error { return nil }
 func (nothing) Data([]byte) error           { return nil }
+func (nothing) Flush() error                { return nil }

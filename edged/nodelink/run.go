@@ -24,13 +24,16 @@ type Exchange struct {
 	Trace    string // W3C traceparent, or empty
 }
 
-// Answer takes what a backend answers, in order, from one goroutine. Both methods pass it on at once. A method that
-// blocks holds up only its own exchange; an error ends the exchange with CodeAnswerFailed and cancels the run.
+// Answer takes what a backend answers, in order, from one goroutine. A method that blocks holds up only its own exchange;
+// an error ends the exchange with CodeAnswerFailed and cancels the run.
 type Answer interface {
 	// Head takes status and headers, once, before any Data. The receiver owns h.
 	Head(status int, h http.Header) error
 	// Data takes a piece of the body as it arrived. p is valid during the call.
 	Data(p []byte) error
+	// Flush says that nothing more has arrived so far: what was handed on must go out now. It comes before every wait
+	// for more, but not after the end, so that pieces that arrived together go out together.
+	Flush() error
 }
 
 // Dispatched tells whether the backend ran the request.

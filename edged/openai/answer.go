@@ -105,7 +105,7 @@ func (x *exchange) Head(status int, h http.Header) error {
 		return nil // it is buffered
 	}
 	x.goLive(!events && len(a.reader.from) == 0)
-	return x.flush()
+	return nil
 }
 
 // goLive sends the head. Its length is only right if the body is passed unchanged.
@@ -133,7 +133,7 @@ func (x *exchange) Data(p []byte) error {
 		if len(out) == 0 {
 			return nil
 		}
-		return x.send(out)
+		return x.put(out)
 	}
 	a.buffer = append(a.buffer, out...)
 	if len(a.buffer) <= bufferedMax {
@@ -144,16 +144,33 @@ func (x *exchange) Data(p []byte) error {
 		return nil
 	}
 	x.goLive(false)
-	err := x.send(a.buffer)
+	err := x.put(a.buffer)
 	a.buffer = nil
 	return err
 }
 
-// send passes bytes to the client at once. The client must take them within the stall timeout.
-func (x *exchange) send(p []byte) error {
+// Flush sends what the client was not sent yet.
+func (x *exchange) Flush() error {
+	if !x.answer.live {
+		return nil
+	}
+	return x.flush()
+}
+
+// put gives bytes to the client's connection; they go out with the next flush, or with the end. The client must take
+// them within the stall timeout.
+func (x *exchange) put(p []byte) error {
 	x.patience()
 	if _, err := x.w.Write(p); err != nil {
 		x.answer.writeErr = err
+		return err
+	}
+	return nil
+}
+
+// send passes bytes to the client at once.
+func (x *exchange) send(p []byte) error {
+	if err := x.put(p); err != nil {
 		return err
 	}
 	return x.flush()

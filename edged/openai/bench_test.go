@@ -47,6 +47,7 @@ func (b instant) Exchange(_ context.Context, _ *openai.Exchange, a openai.Answer
 	}
 	for range b.chunks {
 		_ = a.Data(benchChunk)
+		_ = a.Flush()
 	}
 	return openai.End{Dispatched: openai.DispatchedYes, Complete: true}
 }

@@ -94,7 +94,24 @@ func (e *edge) Exchange(ctx context.Context, x *openai.Exchange, a openai.Answer
 	e.mu.Lock()
 	e.sent = append(e.sent, c)
 	e.mu.Unlock()
-	return e.backend(ctx, x, a)
+	return e.backend(ctx, x, prompt{a})
+}
+
+// prompt is an answer whose pieces never arrive together.
+type prompt struct{ openai.Answer }
+
+func (p prompt) Head(status int, h http.Header) error {
+	if err := p.Answer.Head(status, h); err != nil {
+		return err
+	}
+	return p.Flush()
+}
+
+func (p prompt) Data(b []byte) error {
+	if err := p.Answer.Data(b); err != nil {
+		return err
+	}
+	return p.Flush()
 }
 
 func (e *edge) last() openai.Exchange {

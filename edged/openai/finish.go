@@ -24,7 +24,7 @@ func (x *exchange) finish() (abort bool) {
 		return true
 	case a.live && a.complete:
 		if rest := a.reader.end(); len(rest) > 0 {
-			_ = x.send(rest)
+			_ = x.put(rest)
 		}
 		return a.writeErr != nil
 	case a.live || a.early:

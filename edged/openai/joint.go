@@ -55,9 +55,11 @@ type Exchange struct {
 }
 
 // Answer takes what a backend answers: Head once, then Data. p is valid during the call; an error ends the exchange.
+// Flush comes before every wait for more: what was handed on must go out then.
 type Answer interface {
 	Head(status int, h http.Header) error
 	Data(p []byte) error
+	Flush() error
 }
 
 // Dispatched tells whether the backend ran the request.
