@@ -14,7 +14,7 @@ import (
 const absent = "\x00absent"
 
 // edited is a file (JSON) with other values at some paths, written as in nodes[0].providers[1].capacity. Keys of the
-// path that are not there are made; an index that is one too high appends.
+// path that are not there are made; a list grows as needed.
 func edited(file []byte, edits map[string]any) []byte {
 	if len(edits) == 0 {
 		return file
@@ -51,7 +51,7 @@ func place(v any, path []string, value any) any {
 	if len(path) == 1 && value == any(absent) {
 		return slices.Delete(list, i, i+1)
 	}
-	if i == len(list) {
+	for i >= len(list) {
 		list = append(list, nil)
 	}
 	list[i] = place(list[i], path[1:], value)
