@@ -26,7 +26,7 @@ func (x *exchange) account() {
 		x.model.scale.learn(x.raw, c.in)
 	}
 	if x.s.o.Logger.Enabled(context.Background(), slog.LevelDebug) {
-		x.s.o.Logger.Debug("request", "request", x.shown, "admission", x.id, "route", x.route.path, "model", x.name, "provider", provider,
+		x.s.o.Logger.Debug("request", "request", x.shown, "admission", x.id, "route", x.route.path, "model", shown(x.name), "provider", provider,
 			"principal", x.who.principal, "token", x.who.token, "outcome", x.outcome().String(), "status", a.status,
 			"waited", x.waited, "took", time.Since(x.began), "in", a.reader.count.in, "out", a.reader.count.out)
 	}

@@ -104,13 +104,18 @@ func (x *exchange) run(ctx context.Context) {
 	x.estimate = strconv.FormatInt(q.InputTokens, 10)
 	x.cleanHeader()
 	switch err := x.s.o.Runner.Run(ctx, q, x); {
-	case err == nil:
+	case err == nil && x.decided():
+	case err == nil: // it was to go to another provider, and the client left in that moment
+		x.err = errLeft
 	case isCanceled(err) && ctx.Err() != nil:
 		x.err = err
 	default:
 		x.refused(err)
 	}
 }
+
+// decided tells whether the last dispatch left something to tell the client.
+func (x *exchange) decided() bool { return x.err != nil || x.fail != nil || x.answer.complete }
 
 // fingerprint is what a retry without an Idempotency-Key is recognised by.
 func (x *exchange) fingerprint() fsm.Fingerprint {
