@@ -31,6 +31,10 @@ var reportLists = []string{
 func parseReport(t testing.TB, body []byte) refreshReport {
 	t.Helper()
 	r := refreshReport{t: t, raw: string(body)}
+	var compact bytes.Buffer
+	if json.Compact(&compact, body) == nil { // iopctl indents
+		body = compact.Bytes()
+	}
 	if err := json.Unmarshal(body, &r.RefreshReport); err != nil {
 		t.Fatalf("read the report: %v: %s", err, body)
 	}
