@@ -218,3 +218,63 @@ func BenchmarkDigest(b *testing.B) {
 		w.m.Digest()
 	}
 }
+
+// BenchmarkApplyLargeConfig replaces a configuration of 1,000 nodes, 5,000 providers and 2,000 models with 10,000 waiters and
+// 20,000 leases: by one with other bounds, and by one that raises every capacity, so that all waiters are granted at once.
+func BenchmarkApplyLargeConfig(b *testing.B) {
+	full, raised := largeConfig(4), largeConfig(6)
+	other := largeConfig(4)
+	other.Pool.MaxQueue++
+	other.Pool.QueueTimeout *= 2
+	for _, c := range []struct {
+		name  string
+		next  Config
+		grant int
+	}{{"same capacity", other, 0}, {"all are granted", raised, 10_000}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				b.StopTimer()
+				w := newBenchWorld(b, full)
+				for _, a := range admits(full, 30_000) {
+					w.apply(a)
+				}
+				if s := w.m.Snapshot(); w.m.Pending() != 10_000 || s.Granted != 20_000 {
+					b.Fatalf("%d wait, %d granted", w.m.Pending(), s.Granted)
+				}
+				b.StartTimer()
+				res := w.apply(&ApplyConfig{Config: c.next, Force: true})
+				b.StopTimer()
+				if o := res.Outcomes[0][0]; o.Code != Applied || w.m.Pending() != 10_000-c.grant {
+					b.Fatalf("%v, %d wait", o, w.m.Pending())
+				}
+				if err := w.m.Check(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// largeConfig has 5 providers to a node; each provider serves 2 models, each model has 5 candidates.
+func largeConfig(capacity int) Config {
+	c := Config{Pool: Pool{MaxQueue: 20_000, QueueTimeout: 1000 * Second, FenceTimeout: Second, ReattachWindow: Second}}
+	for i := range 5000 {
+		if i%5 == 0 {
+			c.Nodes = append(c.Nodes, NodeID(fmt.Sprintf("node-%04d", i/5)))
+		}
+		c.Providers = append(c.Providers, ProviderConfig{
+			ID: ProviderID(fmt.Sprintf("provider-%04d", i)), Node: c.Nodes[i/5], Capacity: capacity,
+			LongCapacity: LongUncounted, Enabled: true, Can: AllNeeds, ContextWindow: 100_000,
+		})
+	}
+	for i := range 2000 {
+		m := ModelConfig{ID: ModelID(fmt.Sprintf("model-%04d", i))}
+		for j := range 5 {
+			m.Candidates = append(m.Candidates, Candidate{Provider: c.Providers[(i*5+j)%5000].ID, Served: "served"})
+		}
+		c.Models = append(c.Models, m)
+	}
+	return c
+}

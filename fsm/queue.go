@@ -79,7 +79,8 @@ func (m *Machine) doubt(p *provider) {
 
 // settle grants, repeatedly, the earliest waiter that can be dispatched, then ends those that nothing can be hoped for.
 func (m *Machine) settle() {
-	for len(m.dirty) > 0 {
+	m.rankDirty()
+	for {
 		r := m.earliest()
 		if r == nil {
 			break
@@ -93,27 +94,6 @@ func (m *Machine) settle() {
 	if len(m.dim) > 0 {
 		m.endHopeless()
 	}
-}
-
-// earliest returns the first waiter that some dirty provider could take. A provider that can take nobody is dropped
-// from the dirty ones: grants only make it fuller.
-func (m *Machine) earliest() *request {
-	var best *request
-	keep := m.dirty[:0]
-	for _, p := range m.dirty {
-		r := p.earliest()
-		if r == nil {
-			p.dirty = false
-			continue
-		}
-		keep = append(keep, p)
-		if best == nil || r.enqueue < best.enqueue {
-			best = r
-		}
-	}
-	clear(m.dirty[len(keep):])
-	m.dirty = keep
-	return best
 }
 
 // earliest returns the first waiter that the provider could take now.
