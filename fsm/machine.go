@@ -50,6 +50,8 @@ type Machine struct {
 	scratch []*candidate
 
 	spare []*request // empty ones
+
+	seen func(command int, o *Outcome, effectsFrom int) // of ApplyWatched, nil otherwise
 }
 
 // New returns a machine that has seen nothing: no configuration, so it refuses every model and node.
@@ -74,12 +76,7 @@ func New() *Machine {
 // Apply takes the next entry of the log. It cannot fail: refusals are outcomes. It panics if the entry is not behind
 // the last one, which means that the log is not what this machine was fed with before.
 func (m *Machine) Apply(e *Entry) Result {
-	if e.Index <= m.index {
-		panic("fsm: entry applied out of order")
-	}
-	m.index, m.term, m.wall = e.Index, e.Term, e.Wall
-	m.now = max(m.now, e.Elapsed)
-	m.effects = m.effects[:0]
+	m.begin(e)
 	res := Result{Outcomes: make([][]Outcome, len(e.Batches))}
 	for i := range e.Batches {
 		res.Outcomes[i] = m.batch(&e.Batches[i])
@@ -88,12 +85,26 @@ func (m *Machine) Apply(e *Entry) Result {
 	return res
 }
 
+// begin makes the entry the current one.
+func (m *Machine) begin(e *Entry) {
+	if e.Index <= m.index {
+		panic("fsm: entry applied out of order")
+	}
+	m.index, m.term, m.wall = e.Index, e.Term, e.Wall
+	m.now = max(m.now, e.Elapsed)
+	m.effects = m.effects[:0]
+}
+
 // commands applies commands in order; the machine is settled after each.
 func (m *Machine) commands(s *session, cmds []Command) []Outcome {
 	out := make([]Outcome, len(cmds))
 	for i, c := range cmds {
+		from := len(m.effects)
 		out[i] = m.command(s, c)
 		m.settle()
+		if m.seen != nil {
+			m.seen(i, &out[i], from)
+		}
 	}
 	return out
 }
