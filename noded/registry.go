@@ -3,6 +3,7 @@ package noded
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -69,14 +70,19 @@ func (n *registry) place(r *registry, b builder, c *nodepb.AdapterConfig) {
 	if s == nil || !s.plan.equal(plan) || !s.enter() {
 		s = b.build(plan)
 	}
-	g := r.gates[id]
+	g, capacity := r.gates[id], capacityOf(providers, id)
 	if g == nil {
-		g = gate.New(0)
+		g = gate.New(capacity)
+	} else {
+		g.SetCapacity(capacity, loweredGrace)
 	}
-	g.SetCapacity(capacityOf(providers, id))
 	n.gates[id] = g
 	n.places[id] = place{station: s, gate: g}
 }
+
+// loweredGrace is how long a run that was granted under a higher capacity may be on its way here. An edge that stood still
+// for longer has lost the link.
+const loweredGrace = 10 * time.Second
 
 // watch takes the watch of a provider over from r if nothing about it has changed, else makes it.
 func (n *registry) watch(r *registry, pace rhythm, c *nodepb.ProviderConfig) {

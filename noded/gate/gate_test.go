@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"iop/noded/gate"
 )
@@ -42,7 +43,7 @@ func TestALoweredCapacityRefusesUntilEnoughHaveEnded(t *testing.T) {
 	for range 3 {
 		g.TryAcquire()
 	}
-	g.SetCapacity(1)
+	g.SetCapacity(1, 0)
 	g.Release()
 	g.Release()
 	if g.TryAcquire() {
@@ -51,6 +52,34 @@ func TestALoweredCapacityRefusesUntilEnoughHaveEnded(t *testing.T) {
 	g.Release()
 	if !g.TryAcquire() {
 		t.Fatal("the gate refused although it was empty")
+	}
+}
+
+// A run that was granted under the former capacity is on its way when the lower one comes.
+func TestALoweredCapacityLeavesRoomForWhatWasGrantedBefore(t *testing.T) {
+	g := gate.New(4)
+	for range 3 {
+		g.TryAcquire()
+	}
+	g.SetCapacity(2, time.Hour)
+	g.SetCapacity(1, time.Hour)
+	if !g.TryAcquire() {
+		t.Fatal("the fourth run, granted before, was refused")
+	}
+	if g.TryAcquire() {
+		t.Fatal("a fifth run was let in")
+	}
+	g.SetCapacity(1, time.Hour)
+	if g.SetCapacity(3, 0); g.TryAcquire() {
+		t.Fatal("a run was let in after the grace")
+	}
+	if g.Capacity() != 3 {
+		t.Fatalf("capacity %d, want the new one", g.Capacity())
+	}
+	unlimited := gate.New(0)
+	unlimited.SetCapacity(1, time.Hour)
+	if !unlimited.TryAcquire() || !unlimited.TryAcquire() {
+		t.Fatal("a gate that was unlimited refused what was granted before")
 	}
 }
 
