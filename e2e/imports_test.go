@@ -35,6 +35,7 @@ var arrows = map[string][]string{
 	"e2e":             {"..."},
 	"e2e/backend":     {"..."},
 	"e2e/cut":         {"..."},
+	"e2e/sim":         {"..."},
 	"e2e/wire":        {"..."},
 }
 

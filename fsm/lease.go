@@ -46,10 +46,11 @@ func (p *provider) take(c Class) {
 	}
 }
 
-// release returns a lease on the word of the edge that owns it.
+// release returns a lease on the word of the edge that owns it. That the link was lost is no word about the run: a lease
+// that counts on behind its lost link goes back when the node has reported, or with the fence timeout.
 func (m *Machine) release(s *session, c *Release) Outcome {
 	r := m.leases[c.Lease]
-	if r == nil || r.link.edge != s.edge {
+	if r == nil || r.link.edge != s.edge || r.state == StateFencing && c.Reason == ReasonLinkLost {
 		return Outcome{Code: AlreadyReleased}
 	}
 	requeue := c.Requeue && r.state == StateHeld && r.session == s

@@ -218,7 +218,7 @@ func (n *naive) cancel(s *nSession, c *Cancel) Outcome {
 
 func (n *naive) release(s *nSession, c *Release) Outcome {
 	for _, r := range n.leases("", 0) {
-		if r.Lease != c.Lease || r.Edge != s.edge {
+		if r.Lease != c.Lease || r.Edge != s.edge || r.State == StateFencing && c.Reason == ReasonLinkLost {
 			continue
 		}
 		held := r.State == StateHeld && r.Session == s.id

@@ -13,7 +13,7 @@ const (
 	Holds                  // the request holds a lease: Grant is set
 	Unknown                // no such request, provider or node
 	Returned               // the lease was given back
-	AlreadyReleased        // it had been given back before, or never was this edge's
+	AlreadyReleased        // it had been given back before, never was this edge's, or is the node's to end: its link was lost
 	SessionOpened          // Session is set
 	Registered             // Generation, Revision and Counted are set
 	Done                   // it took effect

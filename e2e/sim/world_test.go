@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"iop/fsm"
+)
+
+// world is everything. It belongs to the one goroutine that carries out steps; admission's goroutines leave what they
+// want in fresh.
+type world struct {
+	began time.Time
+	plan  plan
+	log   log
+	see   *observer
+	edges []*edge
+	nodes []*node
+	twins []*node
+	net   []*message
+
+	clients []*client
+	names   int
+	nonce   uint64
+	wall    time.Duration // how far the wall clock is off
+	calm    bool          // no more faults
+	tally   map[string]int
+
+	fresh fresh
+}
+
+// fresh is what admission's goroutines want, until the next settle.
+type fresh struct {
+	sync.Mutex
+	proposals []proposal
+	exchanges []*exchange
+}
+
+// fault is why a run failed.
+type fault struct{ text string }
+
+func (w *world) failf(format string, args ...any) { panic(fault{fmt.Sprintf(format, args...)}) }
+
+// newWorld makes the world of a seed.
+func newWorld(seed uint64) *world {
+	rnd := rand.New(rand.NewPCG(seed, 2))
+	w := &world{began: time.Now(), tally: map[string]int{}, plan: newPlan(rnd)}
+	w.log = log{w: w, leader: -1}
+	w.see = newObserver(w)
+	for i := range w.plan.edges {
+		w.edges = append(w.edges, &edge{w: w, n: i, id: fsm.EdgeID(fmt.Sprint("e", i))})
+	}
+	for i := range w.plan.nodes {
+		w.nodes = append(w.nodes, &node{w: w, id: fsm.NodeID(fmt.Sprint("n", i)), conns: map[*edge]*conn{}})
+	}
+	for _, e := range w.edges {
+		e.open()
+	}
+	w.edges[0].propose(&fsm.ApplyConfig{Document: []byte("0"), Config: w.plan.config(), Force: true}, nil)
+	for _, n := range w.nodes {
+		n.open()
+	}
+	for range 8 {
+		w.round()
+	}
+	return w
+}
+
+// run carries out steps and then lets everything come to its end. It returns what is wrong, or "".
+func run(seed uint64, list []step) (wrong string, tally map[string]int) {
+	var w *world
+	defer func() {
+		p := recover()
+		if w != nil {
+			tally = w.tally
+			w.bury()
+		}
+		switch f := p.(type) {
+		case nil:
+		case fault:
+			wrong = f.text
+		default:
+			wrong = fmt.Sprint("panic: ", p)
+			if text, ok := p.(error); ok {
+				wrong += " " + trace(text)
+			}
+		}
+	}()
+	w = newWorld(seed)
+	for _, s := range list {
+		w.do(s)
+		w.settle()
+	}
+	w.end()
+	return "", w.tally
+}
+
+// settle lets admission do what there is to do without time passing, and takes what it wants.
+func (w *world) settle() {
+	for {
+		synctest.Wait()
+		w.fresh.Lock()
+		proposals, exchanges := w.fresh.proposals, w.fresh.exchanges
+		w.fresh.proposals, w.fresh.exchanges = nil, nil
+		w.fresh.Unlock()
+		if len(proposals) == 0 && len(exchanges) == 0 {
+			break
+		}
+		sortProposals(proposals)
+		for _, p := range proposals {
+			p.session.take(p)
+		}
+		sortExchanges(exchanges)
+		for _, x := range exchanges {
+			x.client.edge.start(x)
+		}
+	}
+	for _, n := range slices.Concat(w.nodes, w.twins) {
+		n.settle()
+	}
+}
+
+// round lets everything go on a little, in order and without loss.
+func (w *world) round() {
+	for _, e := range w.edges {
+		if e.up {
+			e.flush(2)
+		}
+		for _, n := range w.nodes {
+			n.dial(e)
+		}
+	}
+	w.settle()
+	for range len(w.net) + 4 {
+		w.carry(0)
+	}
+	for range 4 {
+		w.log.commit(1, false)
+	}
+	for _, e := range w.edges {
+		e.apply(100)
+	}
+	w.settle()
+	time.Sleep(time.Millisecond)
+}
+
+// bury ends all goroutines of a world.
+func (w *world) bury() {
+	for _, e := range w.edges {
+		e.kill()
+	}
+	for _, c := range w.clients {
+		c.cancel()
+	}
+	synctest.Wait()
+	w.fresh.Lock()
+	left := w.fresh.exchanges
+	w.fresh.exchanges = nil
+	w.fresh.Unlock()
+	for _, x := range left {
+		x.say(verdict{why: fsm.ReasonCanceled})
+	}
+	time.Sleep(time.Minute) // timers of admission
+	synctest.Wait()
+}
+
+func pick[T any](list []T, n uint16) (none T, ok bool) {
+	if len(list) == 0 {
+		return none, false
+	}
+	return list[int(n)%len(list)], true
+}
