@@ -253,7 +253,7 @@ func (n *naive) register(s *nSession, c *RegisterNode) Outcome {
 	}
 	o := Outcome{Code: Registered, Generation: x.generation + 1, Revision: n.revision}
 	for _, l := range x.links {
-		if l.state == LinkFenced {
+		if l.state == LinkFenced && l.edge == s.edge {
 			n.report(x, l, c.Running)
 		}
 	}

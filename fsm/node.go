@@ -81,7 +81,7 @@ func (m *Machine) register(s *session, c *RegisterNode) Outcome {
 		}
 		m.fence(old, ReasonSuperseded)
 	}
-	counted := m.settleAccount(n, c.Running)
+	counted := m.settleAccount(n, s.edge, c.Running)
 	n.generation++
 	n.instance = c.Instance
 	n.links = append(n.links, &link{
@@ -90,12 +90,13 @@ func (m *Machine) register(s *session, c *RegisterNode) Outcome {
 	return Outcome{Code: Registered, Generation: n.generation, Revision: m.revision, Counted: counted}
 }
 
-// settleAccount takes a registering node's word on all its fenced generations, and tells which of the leases that it
-// still runs are counted.
-func (m *Machine) settleAccount(n *node, running []LeaseID) []LeaseID {
+// settleAccount takes a registering node's word on its fenced generations of that edge, and tells which of the leases
+// that it still runs are counted. Of a link to another edge it may not know yet that it was fenced, and name nothing of
+// it; its reports will speak of that one.
+func (m *Machine) settleAccount(n *node, edge EdgeID, running []LeaseID) []LeaseID {
 	var counted []LeaseID
 	for _, l := range slices.Clone(n.links) {
-		if l.state == LinkFenced {
+		if l.state == LinkFenced && l.edge == edge {
 			m.report(l, running)
 		}
 	}

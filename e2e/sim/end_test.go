@@ -13,7 +13,6 @@ const ending = 600
 
 // end stops the faults and leads everything to its end: all requests have ended, all leases are back, all replicas agree.
 func (w *world) end() {
-	w.calm = true
 	w.log.speed = 0
 	for _, e := range w.edges {
 		e.open()

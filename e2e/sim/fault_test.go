@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -11,9 +10,6 @@ import (
 )
 
 func sprint(args ...any) string { return strings.TrimSuffix(fmt.Sprintln(args...), "\n") }
-
-// trace is a panic with its place.
-func trace(err error) string { return err.Error() + "\n" + string(debug.Stack()) }
 
 // do carries out a step.
 func (w *world) do(s step) {

@@ -45,6 +45,7 @@ func (o *observer) apply(r *record) [32]byte {
 	e := o.w.log.decode(r)
 	before := o.image
 	res := o.machine.Apply(e)
+	o.w.story.entry(e, &res)
 	if err := o.machine.Check(); err != nil {
 		o.w.failf("after entry %d: %v", r.index, err)
 	}

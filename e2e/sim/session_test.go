@@ -79,7 +79,7 @@ func (l *session) take(p proposal) {
 		return // a dead process hears nothing
 	case l.ended:
 		err = errEnded
-	case l.edge.busy > 0 && l.id != 0:
+	case l.edge.busy > 0 && refusable(p.cmd):
 		l.edge.busy--
 		l.edge.w.tally["overloaded"]++
 		err = errOverloaded
@@ -89,6 +89,15 @@ func (l *session) take(p proposal) {
 	} else if p.to != nil {
 		p.to(fsm.Outcome{}, err)
 	}
+}
+
+// refusable tells which commands storage refuses while it is behind: those that begin something.
+func refusable(c fsm.Command) bool {
+	switch c.(type) {
+	case *fsm.Admit, *fsm.RegisterNode:
+		return true
+	}
+	return false
 }
 
 // flush makes a batch of up to n commands: what gives back before what asks, as storage has it.

@@ -9,9 +9,9 @@ import (
 )
 
 // try is run in a bubble of virtual time.
-func try(t *testing.T, seed uint64, list []step) (wrong string, tally map[string]int) {
-	synctest.Test(t, func(*testing.T) { wrong, tally = run(seed, list) })
-	return wrong, tally
+func try(t *testing.T, seed uint64, list []step, tell bool) (r result) {
+	synctest.Test(t, func(*testing.T) { r = run(seed, list, tell) })
+	return r
 }
 
 // shrink takes steps out while the run fails the same way, for at most the given time.
@@ -21,7 +21,7 @@ func shrink(t *testing.T, seed uint64, list []step, wrong string, bound time.Dur
 		smaller := false
 		for at := 0; at+size <= len(list) && time.Now().Before(stop); {
 			less := append(append([]step(nil), list[:at]...), list[at+size:]...)
-			if now, _ := try(t, seed, less); now != "" && kind(now) == kind(wrong) {
+			if now := try(t, seed, less, false).wrong; now != "" && kind(now) == kind(wrong) {
 				list, wrong, smaller = less, now, true
 			} else {
 				at += size
@@ -52,6 +52,11 @@ func report(t *testing.T, seed uint64, list []step, wrong string) string {
 	fmt.Fprintf(&b, "shortest found, %d of %d steps: %s\n", len(short), len(list), text)
 	for _, s := range short {
 		fmt.Fprintf(&b, "  %v\n", s)
+	}
+	lines := try(t, seed, short, true).story
+	b.WriteString("its story, the end of it:\n")
+	for _, line := range lines[max(0, len(lines)-storyMax):] {
+		fmt.Fprintf(&b, "  %s\n", line)
 	}
 	return b.String()
 }

@@ -40,11 +40,11 @@ func TestSimulation(t *testing.T) {
 	runs := 0
 	for seed := *flagSeed; *flagRuns == 0 && time.Now().Before(stop) || runs < *flagRuns; seed++ {
 		list := steps(seed, *flagSize)
-		wrong, tally := try(t, seed, list)
-		if wrong != "" {
-			t.Fatal(report(t, seed, list, wrong))
+		r := try(t, seed, list, false)
+		if r.wrong != "" {
+			t.Fatal(report(t, seed, list, r.wrong))
 		}
-		for k, n := range tally {
+		for k, n := range r.tally {
 			all[k] += n
 		}
 		runs++

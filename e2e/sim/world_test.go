@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"testing/synctest"
@@ -27,8 +28,9 @@ type world struct {
 	names   int
 	nonce   uint64
 	wall    time.Duration // how far the wall clock is off
-	calm    bool          // no more faults
+	broken  string        // where the machine panicked
 	tally   map[string]int
+	story   story
 
 	fresh fresh
 }
@@ -45,10 +47,10 @@ type fault struct{ text string }
 
 func (w *world) failf(format string, args ...any) { panic(fault{fmt.Sprintf(format, args...)}) }
 
-// newWorld makes the world of a seed.
-func newWorld(seed uint64) *world {
+// newWorld makes the world of a seed. tell = its story is kept.
+func newWorld(seed uint64, tell bool) (w *world) {
 	rnd := rand.New(rand.NewPCG(seed, 2))
-	w := &world{began: time.Now(), tally: map[string]int{}, plan: newPlan(rnd)}
+	w = &world{began: time.Now(), tally: map[string]int{}, plan: newPlan(rnd), story: story{on: tell}}
 	w.log = log{w: w, leader: -1}
 	w.see = newObserver(w)
 	for i := range w.plan.edges {
@@ -57,6 +59,11 @@ func newWorld(seed uint64) *world {
 	for i := range w.plan.nodes {
 		w.nodes = append(w.nodes, &node{w: w, id: fsm.NodeID(fmt.Sprint("n", i)), conns: map[*edge]*conn{}})
 	}
+	return w
+}
+
+// begin starts everything.
+func (w *world) begin() {
 	for _, e := range w.edges {
 		e.open()
 	}
@@ -67,36 +74,51 @@ func newWorld(seed uint64) *world {
 	for range 8 {
 		w.round()
 	}
-	return w
 }
 
-// run carries out steps and then lets everything come to its end. It returns what is wrong, or "".
-func run(seed uint64, list []step) (wrong string, tally map[string]int) {
-	var w *world
+// result is what came of a run.
+type result struct {
+	wrong string // "" = nothing
+	tally map[string]int
+	story []string
+}
+
+// run carries out steps and then lets everything come to its end.
+func run(seed uint64, list []step, tell bool) (r result) {
+	w := newWorld(seed, tell)
 	defer func() {
 		p := recover()
-		if w != nil {
-			tally = w.tally
-			w.bury()
-		}
+		w.bury()
+		r.tally, r.story = w.tally, w.story.lines
 		switch f := p.(type) {
 		case nil:
 		case fault:
-			wrong = f.text
+			r.wrong = f.text
 		default:
-			wrong = fmt.Sprint("panic: ", p)
-			if text, ok := p.(error); ok {
-				wrong += " " + trace(text)
-			}
+			r.wrong = fmt.Sprintf("panic: %v\n%s", p, w.broken)
 		}
 	}()
-	w = newWorld(seed)
+	w.live(list)
+	return r
+}
+
+// live is a run. A panic of the machine is kept with its place.
+func (w *world) live(list []step) {
+	defer func() {
+		if p := recover(); p != nil {
+			if _, ours := p.(fault); !ours {
+				w.broken = string(debug.Stack())
+			}
+			panic(p)
+		}
+	}()
+	w.begin()
 	for _, s := range list {
+		w.story.addf("# %v", s)
 		w.do(s)
 		w.settle()
 	}
 	w.end()
-	return "", w.tally
 }
 
 // settle lets admission do what there is to do without time passing, and takes what it wants.
