@@ -90,7 +90,7 @@ func TestRefreshTwoAtOnce(t *testing.T) {
 
 // TestRefreshTwoHundredInARow under load, of capacity, priority, models and what the backends serve, so that the node's
 // registry is swapped each time: every request is answered whole, no slot is used above the largest capacity, no lease
-// is left, and neither daemon keeps a goroutine.
+// is left, and neither daemon keeps a goroutine or a connection of a former adapter.
 func TestRefreshTwoHundredInARow(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, backend.Options{Limit: 4, Keep: -1, Default: backend.Plan{Tokens: 3, Pace: time.Millisecond}})
@@ -100,7 +100,8 @@ func TestRefreshTwoHundredInARow(t *testing.T) {
 	load := newLoad(w, 6)
 	load.awaitAnswers(20)
 	resume := load.pause()
-	goroutines := w.metric("go_goroutines")
+	goroutines, node := w.metric("go_goroutines"), w.nodes["n1"]
+	files := openFiles(t, node)
 	resume()
 	const times = 200
 	revision := w.status().Revision
@@ -131,6 +132,7 @@ func TestRefreshTwoHundredInARow(t *testing.T) {
 	resume = load.pause()
 	await(t, "nothing is held", func() bool { return w.provider("p1").InFlight == 0 && w.pending() == 0 })
 	await(t, "the edge has no goroutine more than before", func() bool { return w.metric("go_goroutines") <= goroutines+8 })
+	await(t, "the node has no connection more than before", func() bool { return openFiles(t, node) <= files+8 })
 	resume()
 	load.end()
 	side.end()
