@@ -63,6 +63,8 @@ func (x *exchange) run(ctx context.Context, head []byte) (end End, keep bool) {
 	stripPerHop(resp.Header)
 	if len(resp.TransferEncoding) > 0 {
 		resp.Body = io.NopCloser(&chunks{br: x.c.br})
+	} else if isUnframed(resp) {
+		resp.Body = watchEnd(resp)
 	}
 	if declaresNotRun(x.call.Type, resp.StatusCode) {
 		end = x.holdOrPass(ctx, resp)
