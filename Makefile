@@ -12,7 +12,7 @@ RACE    := ./fsm/... ./storage/... ./configs/... ./edged/... ./noded/... ./cli/.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race check lint vet generated tidy vuln bench proto clean
+.PHONY: help run build test race soak mutants check lint vet generated tidy vuln bench proto clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,12 @@ test: ## all tests; needs nothing but Go
 
 race: ## the tests of the rooms (not e2e) under the race detector; needs a C compiler
 	go test -race -timeout 35m $(RACE)
+
+soak: ## the simulator for SOAK (default 10m), from seed SEED (default: the time)
+	go test ./e2e/sim -run '^TestSimulation$$' -sim.for $(or $(SOAK),10m) -sim.seed $(or $(SEED),$$(date +%s)0000) -v -timeout 0
+
+mutants: ## rules planted wrong, each of which the simulator has to find within a minute
+	go test ./e2e/sim -run '^TestMutants$$' -sim.mutants all -v -timeout 1h
 
 check: vet lint generated tidy ## what a change must pass besides the tests; the first run builds the linters
 

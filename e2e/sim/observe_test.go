@@ -14,12 +14,14 @@ type observer struct {
 	image   *fsm.Image
 	leases  []fsm.LeaseID // held now
 	ended   uint64        // requests that came to their end
+	configs []*fsm.Config // in force while the last entry was applied
 
 	granted  map[fsm.LeaseID]bool
 	returned map[fsm.LeaseID]bool
 	most     map[fsm.LeaseID]int // largest capacity since the grant
 	excused  map[fsm.LeaseID]bool
 	batches  map[batchKey]seen
+	acks     map[fsm.SessionID]uint64
 }
 
 type batchKey struct {
@@ -36,7 +38,7 @@ func newObserver(w *world) *observer {
 	m := fsm.New()
 	return &observer{
 		w: w, machine: m, image: m.Image(), granted: map[fsm.LeaseID]bool{}, returned: map[fsm.LeaseID]bool{},
-		most: map[fsm.LeaseID]int{}, excused: map[fsm.LeaseID]bool{}, batches: map[batchKey]seen{},
+		most: map[fsm.LeaseID]int{}, excused: map[fsm.LeaseID]bool{}, batches: map[batchKey]seen{}, acks: map[fsm.SessionID]uint64{},
 	}
 }
 
@@ -54,6 +56,7 @@ func (o *observer) apply(r *record) [32]byte {
 	for _, v := range o.machine.Leases() {
 		o.leases = append(o.leases, v.Lease)
 	}
+	o.inForce(e, before)
 	commands := 0
 	for i := range e.Batches {
 		commands += len(e.Batches[i].Commands)
@@ -101,6 +104,9 @@ func (o *observer) batch(b *fsm.Batch, outcomes []fsm.Outcome, before *fsm.Image
 		switch outcomes[0].Code {
 		case fsm.SequenceGap, fsm.SequenceForgotten, fsm.SequenceCollision, fsm.SessionEnded:
 			o.w.tally["batch "+outcomes[0].Code.String()]++
+			if was := o.batches[batchKey{b.Session, b.Seq}]; outcomes[0].Code == fsm.SequenceForgotten && was.sum == b.Sum && b.Seq >= o.acks[b.Session] {
+				o.w.failf("the outcomes of batch %d/%d are forgotten, the session knows only those below %d", b.Session, b.Seq, o.acks[b.Session])
+			}
 			if alone && !same(before, o.image) {
 				o.w.failf("batch %d/%d was refused as %s and changed something", b.Session, b.Seq, outcomes[0].Code)
 			}
@@ -118,6 +124,7 @@ func (o *observer) batch(b *fsm.Batch, outcomes []fsm.Outcome, before *fsm.Image
 			return false
 		}
 		o.batches[key] = seen{b.Sum, outcomes}
+		o.acks[b.Session] = max(o.acks[b.Session], b.AckBelow)
 	}
 	for i, c := range b.Commands {
 		o.outcome(c, &outcomes[i])
@@ -236,13 +243,28 @@ func (o *observer) due(x *fsm.Effect, before *fsm.Image) {
 	}
 }
 
-func (o *observer) capacity(id fsm.ProviderID) int {
-	for i := range o.image.Providers {
-		if o.image.Providers[i].Config.ID == id {
-			return o.image.Providers[i].Config.Capacity
+// capacity is the largest that a provider had while the entry was applied.
+func (o *observer) capacity(id fsm.ProviderID) (most int) {
+	for _, c := range o.configs {
+		for i := range c.Providers {
+			if c.Providers[i].ID == id {
+				most = max(most, c.Providers[i].Capacity)
+			}
 		}
 	}
-	return 0
+	return most
+}
+
+// inForce are the configurations that were in force while the entry was applied: before, in and after it.
+func (o *observer) inForce(e *fsm.Entry, before *fsm.Image) {
+	o.configs = append(o.configs[:0], &before.Config, &o.image.Config)
+	for i := range e.Batches {
+		for _, c := range e.Batches[i].Commands {
+			if a, ok := c.(*fsm.ApplyConfig); ok {
+				o.configs = append(o.configs, &a.Config)
+			}
+		}
+	}
 }
 
 // same tells whether two states differ in nothing but the entry that led to them.

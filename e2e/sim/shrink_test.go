@@ -45,7 +45,7 @@ func kind(wrong string) string {
 
 // report is what a failure prints.
 func report(t *testing.T, seed uint64, list []step, wrong string) string {
-	short, text := shrink(t, seed, list, wrong, 20*time.Second)
+	short, text := shrink(t, seed, list, wrong, *flagShrink)
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %s\n", seed, wrong)
 	fmt.Fprintf(&b, "again: go test ./e2e/sim -run TestSimulation -sim.seed=%d -sim.runs=1\n", seed)

@@ -12,10 +12,11 @@ import (
 )
 
 var (
-	flagSeed = flag.Uint64("sim.seed", 1, "first seed")
-	flagRuns = flag.Int("sim.runs", 0, "how many seeds; 0 = as many as -sim.for allows")
-	flagFor  = flag.Duration("sim.for", 45*time.Second, "how long TestSimulation takes new seeds")
-	flagSize = flag.Int("sim.steps", 300, "steps per seed")
+	flagSeed   = flag.Uint64("sim.seed", 1, "first seed")
+	flagRuns   = flag.Int("sim.runs", 0, "how many seeds; 0 = as many as -sim.for allows")
+	flagFor    = flag.Duration("sim.for", 45*time.Second, "how long TestSimulation takes new seeds")
+	flagShrink = flag.Duration("sim.shrink", 20*time.Second, "how long a failing run is made shorter")
+	flagSize   = flag.Int("sim.steps", 300, "steps per seed")
 )
 
 func TestMain(m *testing.M) {

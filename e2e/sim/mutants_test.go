@@ -1,0 +1,125 @@
+package sim
+
+// mutants are the planted faults. Each is one that somebody could make, or made.
+var mutants = []mutant{
+	{
+		name: "release is not idempotent", file: "fsm/lease.go", always: true,
+		old: "	if r == nil || r.link.edge != s.edge ||",
+		new: "	if r == nil {\n\t\tm.returned++\n\t\treturn Outcome{Code: Returned}\n\t}\n\tif r.link.edge != s.edge ||",
+	},
+	{
+		name: "a stale generation is accepted", file: "fsm/link.go",
+		old: "	if l == nil || l.session != s {",
+		new: "	if l == nil {\n\t\tl = n.ready(s)\n\t}\n\tif l == nil || l.session != s {",
+	},
+	{
+		name: "waiters are ordered by model", file: "fsm/queue.go", always: true,
+		old: "if r := l.waiters.first(); best == nil || r.enqueue < best.enqueue {",
+		new: "if r := l.waiters.first(); best == nil || r.model < best.model || r.model == best.model && r.enqueue < best.enqueue {",
+	},
+	{
+		name: "expiry by wall clock", file: "fsm/expire.go",
+		old: "if r == nil || Time(r.hooks[hookDeadline].key) > m.now {",
+		new: "if r == nil || m.wall-r.enqueuedWall < int64(Time(r.hooks[hookDeadline].key)-r.enqueuedAt) {",
+	},
+	{
+		name: "a detached waiter is granted", file: "fsm/session.go",
+		old: "	m.edges[c.Edge] = s\n",
+		new: "	m.edges[c.Edge] = s\n\tfor _, r := range m.waiters() {\n\t\tif r.state == StateDetached && r.lastEdge == c.Edge {\n\t\t\tm.reattach(r, s)\n\t\t}\n\t}\n",
+	},
+	{
+		name: "requeue at the tail", file: "fsm/lease.go",
+		old: "	return m.resume(r)\n",
+		new: "	r.enqueue = m.nextEnqueue\n\tm.nextEnqueue++\n\treturn m.resume(r)\n",
+	},
+	{
+		name: "the long slot is not returned on a fence", file: "fsm/lease.go",
+		old: "	p.inFlight--\n	if r.class == ClassLong {",
+		new: "	p.inFlight--\n	if r.class == ClassLong && r.state != StateFencing {",
+	},
+	{
+		name: "outcomes are forgotten too early", file: "fsm/session.go",
+		old: "s.batches[forget].Seq < s.ackBelow ||",
+		new: "s.batches[forget].Seq <= s.ackBelow ||",
+	},
+	{
+		name: "a duplicate registration is accepted", file: "fsm/node.go",
+		old: "case n.instance != c.Instance:",
+		new: "case n.instance != c.Instance && c.Instance == 0:",
+	},
+	{
+		name: "a fence returns leases although another link is up", file: "fsm/link.go", always: true,
+		old: "	if n.linked() {\n",
+		new: "	if n.linked() && why == ReasonNone {\n",
+	},
+	{
+		name: "re-attachment gives a new place", file: "fsm/admit.go",
+		old: "	m.unwait(r)\n	r.session, r.lastEdge",
+		new: "	m.unwait(r)\n	r.enqueue = m.nextEnqueue\n	m.nextEnqueue++\n	r.session, r.lastEdge",
+	},
+	{
+		name: "the capacity is off by one", file: "fsm/provider.go",
+		old: "p.inFlight >= p.Capacity {",
+		new: "p.inFlight > p.Capacity {",
+	},
+	{
+		name: "the queue's bound is off by one", file: "fsm/admit.go",
+		old: "m.pending >= m.pool().MaxQueue",
+		new: "m.pending > m.pool().MaxQueue",
+	},
+	{
+		name: "an Expire of an old term counts", file: "fsm/expire.go",
+		old: "if c.Term != m.term {",
+		new: "if c.Term > m.term {",
+	},
+	{
+		name: "a batch sent twice is done twice", file: "fsm/session.go",
+		old: "		return old.Outcomes\n",
+		new: "		return m.commands(s, b.Commands)\n",
+	},
+	{
+		name: "a batch number may carry other commands", file: "fsm/session.go",
+		old: "if old.Sum != b.Sum || len(old.Outcomes) != len(b.Commands) {",
+		new: "if len(old.Outcomes) != len(b.Commands) {",
+	},
+	{
+		name: "a report returns what still runs", file: "fsm/link.go",
+		old: "if !slices.Contains(running, r.lease) {",
+		new: "if len(running) < 2 || !slices.Contains(running, r.lease) {",
+	},
+	{
+		name: "a lost link is taken for the end of its runs", file: "fsm/lease.go",
+		old: " || r.state == StateFencing && c.Reason == ReasonLinkLost {",
+		new: " {",
+	},
+	{
+		name: "a registration speaks of other edges' links", file: "fsm/node.go",
+		old: "if l.state == LinkFenced && l.edge == edge {",
+		new: "if l.state == LinkFenced {",
+	},
+	{
+		name: "waiters stay with a session that ended", file: "fsm/session.go",
+		old: "			m.detach(r)\n",
+		new: "			r.detachedUntil = m.now\n",
+	},
+	{
+		name: "nobody looks at the waiters when a link is ready", file: "fsm/node.go",
+		old: "	l.state = LinkReady\n	for _, p := range n.providers {\n",
+		new: "	l.state = LinkReady\n	for _, p := range n.providers[:0] {\n",
+	},
+	{
+		name: "a restored request forgets who refused it", file: "fsm/restore.go",
+		old: ", excluded: slices.Clone(row.Excluded),",
+		new: ", excluded: row.Excluded[:0],",
+	},
+	{
+		name: "the log forgets the reason of a release", file: "storage/command.go",
+		old: "				b = appendUint(b, 2, uint64(c.Reason))\n",
+		new: "",
+	},
+	{
+		name: "a grant that comes after the client left is kept", file: "edged/admission/ticket.go",
+		old: "		t.release(fsm.ReasonNeverSent, false)\n",
+		new: "",
+	},
+}
