@@ -166,3 +166,36 @@ func TestRefreshHealthCheck(t *testing.T) {
 	w.want(200, ask{model: "only1", tag: "unasked again"})
 	side.end()
 }
+
+// TestRefreshContextWindow: a waiter that has become too long for every candidate ends at once; one that came too early
+// for a larger window is served after it.
+func TestRefreshContextWindow(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, backend.Options{Limit: 1, Default: backend.Plan{Hold: backend.BeforeHead}})
+	l := shared(b, 1)
+	l.providers[0].window = 131072
+	w, side := newBusyWorld(t, l, "n1")
+	running := w.start(longAsk("running"))
+	await(t, "one runs", func() bool { return b.Stats().Held == 1 })
+	tooLong, short := w.queue(longAsk("too long"), 1), w.queue(ask{tag: "short"}, 2)
+	r := w.apply(func(l *layout) { l.providers[0].window = 200 })
+	r.wantPath("nodes[n1].providers[p1].context_window_tokens", "live", 131072, 200)
+	if r.WaitersAffected != 1 {
+		t.Errorf("%d waiters are affected, want 1: %s", r.WaitersAffected, r.raw)
+	}
+	a := tooLong.wait(t)
+	a.wantError(t, 400, "context_length_exceeded")
+	a = w.ask(longAsk("late"))
+	a.wantError(t, 400, "context_length_exceeded")
+	w.apply(func(l *layout) { l.providers[0].window = 0 })
+	again := w.queue(longAsk("again"), 2)
+	b.LetAll()
+	for _, f := range []*flight{running, short, again} {
+		a := f.wait(t)
+		a.want(t, 200)
+	}
+	side.end()
+	if got := fmt.Sprint(b.Tags()); got != "[running short again]" {
+		t.Errorf("order %s", got)
+	}
+}

@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"iop/e2e/backend"
 	"iop/edged/adminapi"
@@ -34,11 +36,11 @@ func (w *world) diff(args ...string) refreshReport {
 	return parseReport(w.t, []byte(out))
 }
 
-// TestRestartWithAChangedFileAppliesTheStructureOnce: what a refresh refuses, the restart does: a node, a provider, a
-// token. One more restart changes nothing.
+// TestRestartWithAChangedFileAppliesTheStructureOnce: what a refresh refuses, the restart does: a node, a provider,
+// another address of a backend, a token. One more restart changes nothing.
 func TestRestartWithAChangedFileAppliesTheStructureOnce(t *testing.T) {
 	t.Parallel()
-	b, second := newBackend(t, backend.Options{}), newBackend(t, backend.Options{})
+	b, second, moved := newBackend(t, backend.Options{}), newBackend(t, backend.Options{}), newBackend(t, backend.Options{})
 	l := shared(b, 1)
 	l.throttled = true
 	w := newWorld(t, l)
@@ -47,10 +49,10 @@ func TestRestartWithAChangedFileAppliesTheStructureOnce(t *testing.T) {
 		l.providers = append(l.providers, provider{id: "p2", node: "n2", url: second.URL()})
 		l.models["second"] = []string{"p2"}
 		l.tokens = map[string]string{"app": "the-key"}
-		l.providers[0].capacity = 2
+		l.providers[0].capacity, l.providers[0].url = 2, moved.URL()
 	}
 	r := w.refresh(409, "restart_required", "", structural)
-	for _, path := range []string{"nodes[n2]", "openai.principal_tokens[app]"} {
+	for _, path := range []string{"nodes[n2]", "nodes[n1].adapters[a-p1].base_url", "openai.principal_tokens[app]"} {
 		if !named(r.RestartRequiredPaths, path) {
 			t.Errorf("%s is not among %q", path, r.RestartRequiredPaths)
 		}
@@ -68,6 +70,10 @@ func TestRestartWithAChangedFileAppliesTheStructureOnce(t *testing.T) {
 		t.Errorf("without a token: %d", a.status)
 	}
 	w.want(200, ask{model: "second", token: "the-key", tag: "second"})
+	w.want(200, ask{token: "the-key", tag: "moved"})
+	if got := fmt.Sprint(b.Tags(), second.Tags(), moved.Tags()); got != "[no token is asked for] [second] [moved]" {
+		t.Errorf("the backends had %s", got)
+	}
 	w.again()
 	if got := w.status().Revision; got != revision+1 {
 		t.Errorf("revision %d after one more restart, want %d", got, revision+1)
@@ -179,4 +185,56 @@ func TestRefreshBySignal(t *testing.T) {
 		a.want(t, 200)
 	}
 	side.end()
+}
+
+// TestRefreshKilledInBetween: an edge that is killed while it is refreshed again and again comes back with the last
+// revision that it answered, or the one after it, whole; never with an older one, and never with its file's.
+func TestRefreshKilledInBetween(t *testing.T) {
+	t.Parallel()
+	random := dice(t)
+	b := newBackend(t, backend.Options{})
+	l := shared(b, 1)
+	l.throttled = true
+	w := newWorld(t, l)
+	capacity := map[uint64]int{}
+	revision, next := w.status().Revision, 2
+	for round := range rounds(6, 60) {
+		victim := w.edge.cmd.Process
+		time.AfterFunc(time.Duration(random.IntN(60_000))*time.Microsecond, func() { _ = victim.Kill() })
+		for {
+			l := w.with(func(l *layout) { l.providers[0].capacity = next })
+			capacity[revision+1] = next
+			next++
+			r, err := tryRefresh(w.edge.admin, w.file(&l))
+			if err != nil {
+				break // the kill
+			}
+			if r.Revision != revision+1 {
+				t.Fatalf("round %d: revision %d after %d: %+v", round, r.Revision, revision, r)
+			}
+			revision++
+		}
+		w.again()
+		now := w.status().Revision
+		if now != revision && now != revision+1 {
+			t.Fatalf("round %d: revision %d after the kill, %d was answered before", round, now, revision)
+		}
+		if revision = now; capacity[now] == 0 {
+			capacity[now] = 1
+		}
+		if p := w.provider("p1"); *p.Capacity != capacity[now] {
+			t.Errorf("round %d: revision %d has capacity %d, want %d", round, now, *p.Capacity, capacity[now])
+		}
+		w.want(200, ask{tag: fmt.Sprint("round", round)})
+	}
+	w.awaitIdle()
+}
+
+func tryRefresh(address string, file []byte) (*adminapi.RefreshReport, error) {
+	c, err := adminapi.NewClient(adminapi.ClientOptions{Addresses: []string{address}, Timeout: patience})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Refresh(context.Background(), adminapi.RefreshRequest{File: file})
 }
