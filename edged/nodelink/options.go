@@ -62,7 +62,7 @@ type Options struct {
 	HandshakeTimeout  time.Duration // for TLS, data handshake, Register: 5 s
 	IdleTimeout       time.Duration // spare data connections beyond SpareConnections are closed after: 60 s
 	SpareConnections  int           // idle data connections to keep ready per link: 8
-	MaxConnections    int           // data connections per link: 1024
+	MaxConnections    int           // data connections per link, more than any node has slots: 16,384
 	MaxPending        int           // accepted connections that have not proved themselves: 256
 	MaxBodyBytes      int64         // largest request body, told to the nodes: 64 MiB
 	GoodbyeRetryAfter time.Duration // told to nodes at Goodbye: 1 s
@@ -96,7 +96,7 @@ func (o *Options) complete() error {
 	orSpan(&o.GoodbyeRetryAfter, time.Second)
 	orCount(&o.HeartbeatMissed, 3)
 	orCount(&o.SpareConnections, 8)
-	orCount(&o.MaxConnections, 1024)
+	orCount(&o.MaxConnections, 16<<10)
 	orCount(&o.MaxPending, 256)
 	if o.MaxBodyBytes <= 0 {
 		o.MaxBodyBytes = 64 << 20

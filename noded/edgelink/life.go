@@ -66,7 +66,9 @@ func (l *Link) once(ctx context.Context) (up time.Duration, err error) {
 		return 0, err
 	}
 	s := newLife(l, accepted)
-	l.o.Runs.open(s.generation)
+	if err := l.o.Runs.open(accepted.Cluster, s.generation); err != nil {
+		return 0, err
+	}
 	l.edge = accepted.Edge
 	l.o.Runs.hold(l.edge, l)
 	defer l.o.Runs.letGo(l.edge, l)

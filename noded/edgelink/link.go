@@ -29,7 +29,7 @@ type Options struct {
 	BackoffMin     time.Duration // 100 ms
 	BackoffMax     time.Duration // 10 s
 	BackoffReset   time.Duration // a link that was up this long starts anew at BackoffMin: 30 s
-	MaxConnections int           // data connections: 1024
+	MaxConnections int           // data connections, more than any node has slots: 16,384
 
 	// Observe is told of every change of the link's state, one call at a time; may be nil. It must not block.
 	Observe func(State)
@@ -90,7 +90,7 @@ func New(o Options) (*Link, error) {
 	orSpan(&o.BackoffMax, 10*time.Second)
 	orSpan(&o.BackoffReset, 30*time.Second)
 	if o.MaxConnections <= 0 {
-		o.MaxConnections = 1024
+		o.MaxConnections = 16 << 10
 	}
 	return &Link{o: o, health: map[string]*nodepb.Health{}}, nil
 }

@@ -2,6 +2,7 @@ package edgelink
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -15,6 +16,7 @@ type Runs struct {
 	instance uint64
 
 	mu          sync.Mutex
+	cluster     string // that the generations are of
 	generations map[uint64]*generation
 	edges       map[string]*Link // which link holds which edge
 	changed     chan struct{}    // closed and replaced when a run of a gone generation ends
@@ -52,11 +54,34 @@ func (r *Runs) held(edge string, l *Link) bool {
 	return holder != nil && holder != l
 }
 
-// open begins a generation.
-func (r *Runs) open(gen uint64) {
+var (
+	errTwoClusters = errors.New("the edges of this node belong to different clusters; name only the edges of one cluster in its configuration")
+	errOldCluster  = errors.New("the edge's cluster is a new one, and runs of the former one have not ended yet")
+	errGeneration  = errors.New("the edge gave a generation twice")
+)
+
+// open begins a generation. Generations are numbers of one cluster, so those of another cluster (an edge that does not
+// belong here, or that lost its data directory) may only come when nothing is left of the former.
+func (r *Runs) open(cluster string, gen uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if cluster != r.cluster {
+		for _, g := range r.generations {
+			switch {
+			case !g.gone:
+				return errTwoClusters
+			case len(g.running) > 0:
+				return errOldCluster
+			}
+		}
+		clear(r.generations)
+		r.cluster = cluster
+	}
+	if g := r.generations[gen]; g != nil && (!g.gone || len(g.running) > 0) {
+		return errGeneration
+	}
 	r.generations[gen] = &generation{running: map[uint64]*running{}, unseen: map[uint64]struct{}{}}
+	return nil
 }
 
 // start enters a run; false: it was canceled before it came, or its link is gone, and it must not begin.

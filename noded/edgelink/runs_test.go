@@ -14,9 +14,16 @@ import (
 
 func done() nodepb.Outcome { return nodepb.Outcome{Dispatched: "yes"} }
 
+func open(t *testing.T, r *Runs, gen uint64) {
+	t.Helper()
+	if err := r.open("cluster", gen); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestCancelOfARunningRunIsToldAtItsEnd(t *testing.T) {
 	r := NewRuns()
-	r.open(1)
+	open(t, r, 1)
 	stopped := false
 	if !r.start(1, 5, 50, func() { stopped = true }) {
 		t.Fatal("refused")
@@ -37,7 +44,7 @@ func TestCancelOfARunningRunIsToldAtItsEnd(t *testing.T) {
 
 func TestCancelThatCrossesTheEnd(t *testing.T) {
 	r := NewRuns()
-	r.open(1)
+	open(t, r, 1)
 	r.start(1, 5, 50, func() { t.Error("stopped") })
 	if r.end(1, 5, done()) {
 		t.Error("nobody canceled it")
@@ -54,7 +61,7 @@ func TestCancelThatCrossesTheEnd(t *testing.T) {
 // A cancel that races the start: the run that comes after its cancel must not begin, and its end is told once.
 func TestCancelBeforeTheStart(t *testing.T) {
 	r := NewRuns()
-	r.open(1)
+	open(t, r, 1)
 	e := r.cancel(1, 7)
 	if !e.GetUnseen() || e.GetDispatched() != "no" {
 		t.Fatal(e)
@@ -70,7 +77,7 @@ func TestCancelBeforeTheStart(t *testing.T) {
 // What is forgotten is never promised not to have run, and never begins.
 func TestForgottenRuns(t *testing.T) {
 	r := NewRuns()
-	r.open(1)
+	open(t, r, 1)
 	r.cancel(1, 2)
 	r.start(1, 1, 10, func() {})
 	r.end(1, 1, done())
@@ -91,8 +98,8 @@ func TestForgottenRuns(t *testing.T) {
 
 func TestLostGenerationIsReportedUntilEmpty(t *testing.T) {
 	r := NewRuns()
-	r.open(1)
-	r.open(2)
+	open(t, r, 1)
+	open(t, r, 2)
 	stops := 0
 	r.start(1, 1, 11, func() { stops++ })
 	r.start(1, 2, 12, func() { stops++ })
@@ -125,7 +132,7 @@ func TestLostGenerationIsReportedUntilEmpty(t *testing.T) {
 
 func TestSettleWaitsForWhatIsNotCounted(t *testing.T) {
 	r := NewRuns()
-	r.open(1)
+	open(t, r, 1)
 	r.start(1, 1, 11, func() {})
 	r.start(1, 2, 12, func() {})
 	r.lost(1)
@@ -139,5 +146,30 @@ func TestSettleWaitsForWhatIsNotCounted(t *testing.T) {
 	defer cancel()
 	if err := r.settle(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
+	}
+}
+
+// TestTwoClustersGiveTheSameGeneration: generations are numbers of one cluster. A node that named edges of two clusters
+// forgot the runs of the one when the other gave it the same number, and crashed at their end.
+func TestTwoClustersGiveTheSameGeneration(t *testing.T) {
+	r := NewRuns()
+	open(t, r, 1)
+	r.start(1, 5, 50, func() {})
+	if err := r.open("another", 1); !errors.Is(err, errTwoClusters) {
+		t.Error(err)
+	}
+	if err := r.open("cluster", 1); !errors.Is(err, errGeneration) {
+		t.Error(err)
+	}
+	r.lost(1)
+	if err := r.open("another", 1); !errors.Is(err, errOldCluster) {
+		t.Error(err)
+	}
+	r.end(1, 5, done())
+	if err := r.open("another", 1); err != nil {
+		t.Error(err)
+	}
+	if leases, empty := r.left(); len(leases)+len(empty) != 0 {
+		t.Error("the former cluster's generations are still told:", leases, empty)
 	}
 }
