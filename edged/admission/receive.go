@@ -102,11 +102,33 @@ func (r *canceled) Receive(o fsm.Outcome, err error) {
 	ph := t.phase
 	t.mu.Unlock()
 	switch {
+	case ph != waiting && o.Code == fsm.Removed && err == nil:
+		t.a.mistaken(t.admit.Request)
 	case ph != waiting: // a grant or an end overtook it
 	case o.Code == fsm.Holds && err == nil:
 		t.granted(o.Grant) // it stays in the table until the effect of this same entry takes it out
 	default: // removed, or nothing is left to be removed
 		t.finish(err)
+	}
+}
+
+// mistaken has a request admitted anew that a Cancel removed in the place of an earlier one with its id: that one had
+// ended in the log when the Cancel came there, but was not told yet when it was proposed. Nobody else would tell it.
+func (a *Admission) mistaken(id fsm.RequestID) {
+	t := a.take(id)
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	again := t.phase == waiting && !t.gone
+	if again {
+		t.phase = asking
+	}
+	t.mu.Unlock()
+	if again {
+		t.propose(&t.admit, (*admitted)(t))
+	} else {
+		t.finish(nil)
 	}
 }
 
