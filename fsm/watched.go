@@ -44,3 +44,23 @@ func (m *Machine) takes(b *Batch) bool {
 	s := m.sessions[b.Session]
 	return s != nil && b.Seq == s.nextSeq
 }
+
+// Row returns what is known of a request in being, without what it would take to number its place.
+func (m *Machine) Row(id RequestID) (RequestRow, bool) {
+	r := m.requests[id]
+	if r == nil {
+		return RequestRow{}, false
+	}
+	return r.row(), true
+}
+
+// NextLease returns the id that the next lease will have.
+func (m *Machine) NextLease() LeaseID { return m.nextLease }
+
+// SessionEdge returns whose session it is, "" if it is not current.
+func (m *Machine) SessionEdge(id SessionID) EdgeID {
+	if s := m.sessions[id]; s != nil {
+		return s.edge
+	}
+	return ""
+}

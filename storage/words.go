@@ -1,0 +1,162 @@
+package storage
+
+import (
+	"fmt"
+	"strings"
+
+	"iop/fsm"
+)
+
+// kindOf names a command's kind, as proto/recordpb/record.proto does.
+func kindOf(c fsm.Command) string {
+	switch c.(type) {
+	case *fsm.OpenSession:
+		return "open_session"
+	case *fsm.EndSession:
+		return "end_session"
+	case *fsm.Admit:
+		return "admit"
+	case *fsm.Cancel:
+		return "cancel"
+	case *fsm.Release:
+		return "release"
+	case *fsm.RegisterNode:
+		return "register_node"
+	case *fsm.NodeReady:
+		return "node_ready"
+	case *fsm.LinkLost:
+		return "link_lost"
+	case *fsm.LinkReport:
+		return "link_report"
+	case *fsm.SetHealth:
+		return "set_health"
+	case *fsm.Drain:
+		return "drain"
+	case *fsm.ApplyConfig:
+		return "apply_config"
+	case *fsm.Expire:
+		return "expire"
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", c), "*fsm.")
+}
+
+// Kinds are the names that a filter can ask for.
+func Kinds() []string {
+	return []string{
+		"open_session", "end_session", "admit", "cancel", "release", "register_node", "node_ready", "link_lost", "link_report",
+		"set_health", "drain", "apply_config", "expire",
+	}
+}
+
+// tell says what a command asks for.
+func tell(c fsm.Command) string {
+	switch c := c.(type) {
+	case *fsm.OpenSession:
+		return fmt.Sprintf("a new session of edge %s", c.Edge)
+	case *fsm.EndSession:
+		return fmt.Sprintf("the end of session %d of edge %s (%s)", c.Session, c.Edge, c.Reason)
+	case *fsm.Admit:
+		return fmt.Sprintf("admission of %s for model %s (%s, %d input tokens)", c.Request, c.Model, c.Class, c.InputTokens)
+	case *fsm.Cancel:
+		return fmt.Sprintf("cancel of %s", c.Request)
+	case *fsm.Release:
+		text := fmt.Sprintf("release of lease %d (%s)", c.Lease, c.Reason)
+		if c.Requeue {
+			text += ", back to its place in the queue without this provider"
+		}
+		return text
+	case *fsm.ApplyConfig:
+		return "a new configuration"
+	case *fsm.Expire:
+		return "the expiry of what was overdue"
+	case *fsm.Drain:
+		what := "provider " + string(c.Provider)
+		if c.Provider == "" {
+			what = "node " + string(c.Node)
+		}
+		if c.On {
+			return "draining " + what
+		}
+		return "the end of draining " + what
+	}
+	return tellLink(c)
+}
+
+func tellLink(c fsm.Command) string {
+	switch c := c.(type) {
+	case *fsm.RegisterNode:
+		text := "registration of node " + string(c.Node)
+		if c.Supersede != 0 {
+			text += fmt.Sprintf(" in place of generation %d", c.Supersede)
+		}
+		if len(c.Running) > 0 {
+			text += fmt.Sprintf(", which still runs leases %v", c.Running)
+		}
+		return text
+	case *fsm.NodeReady:
+		return fmt.Sprintf("node %s being ready, generation %d", c.Node, c.Generation)
+	case *fsm.LinkLost:
+		return fmt.Sprintf("the loss of the link of node %s, generation %d (%s)", c.Node, c.Generation, c.Reason)
+	case *fsm.LinkReport:
+		return fmt.Sprintf("the report of node %s that of generation %d it runs leases %v", c.Node, c.Generation, c.Running)
+	case *fsm.SetHealth:
+		text := fmt.Sprintf("provider %s being %s", c.Provider, c.Health)
+		if c.Cause != "" {
+			text += " (" + c.Cause + ")"
+		}
+		return text
+	}
+	return kindOf(c)
+}
+
+// outcomeOf names an outcome: its code, or the refusal.
+func outcomeOf(o *fsm.Outcome) string {
+	if o.Code == fsm.Refused {
+		return o.Refusal.String()
+	}
+	return o.Code.String()
+}
+
+func tellOutcome(o *fsm.Outcome) string {
+	switch o.Code {
+	case fsm.Granted:
+		g := &o.Grant
+		return fmt.Sprintf("granted lease %d of %s (node %s, generation %d)", g.Lease, g.Provider, g.Node, g.Generation)
+	case fsm.Queued:
+		if o.Position == 0 {
+			return fmt.Sprintf("queued at its old place %d", o.Enqueue)
+		}
+		return fmt.Sprintf("queued at position %d, place %d", o.Position, o.Enqueue)
+	case fsm.Refused:
+		return "refused: " + o.Refusal.String()
+	case fsm.Holds:
+		return fmt.Sprintf("it holds lease %d, which stays", o.Grant.Lease)
+	case fsm.SessionOpened:
+		return fmt.Sprintf("session %d", o.Session)
+	case fsm.Registered:
+		return fmt.Sprintf("registered, generation %d", o.Generation)
+	case fsm.Applied:
+		return fmt.Sprintf("applied, revision %d", o.Revision)
+	}
+	return o.Code.String()
+}
+
+// tellEffectOf says what happened as a consequence.
+func tellEffectOf(f *fsm.Effect) string {
+	g := &f.Grant
+	switch f.Kind {
+	case fsm.EffectGranted:
+		return fmt.Sprintf("%s was granted lease %d of %s", f.Request, g.Lease, g.Provider)
+	case fsm.EffectEnded:
+		return fmt.Sprintf("%s left the queue: %s", f.Request, f.Refusal)
+	case fsm.EffectReturned:
+		return fmt.Sprintf("lease %d of %s (%s) was returned: %s", g.Lease, f.Request, g.Provider, f.Reason)
+	case fsm.EffectLinkFenced:
+		return fmt.Sprintf("the link of node %s, generation %d, was fenced: %s", f.Node, f.Generation, f.Reason)
+	case fsm.EffectSessionEnded:
+		return fmt.Sprintf("session %d of edge %s ended: %s", f.Session, f.Edge, f.Reason)
+	case fsm.EffectConfig:
+		return fmt.Sprintf("the configuration has revision %d", f.Revision)
+	}
+	return ""
+}
