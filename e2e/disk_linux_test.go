@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"iop/e2e/backend"
 )
@@ -24,7 +25,9 @@ func TestDiskFull(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
 	b := newBackend(t, backend.Options{Default: backend.Plan{Tokens: 4, Hold: backend.AfterTokens, At: 1}})
 	l := shared(b, 4)
-	l.throttled = true
+	l.throttled, l.reattach = true, 2*time.Second
+	l.providers = append(l.providers, provider{id: "p2", url: b.URL()})
+	l.models["other"] = []string{"p2"}
 	w := newEmptyWorld(t, l)
 	if err := os.Symlink(filepath.Join(disk, "data"), w.dataDir()); err != nil {
 		t.Fatal(err)
@@ -38,6 +41,9 @@ func TestDiskFull(t *testing.T) {
 	s := w.open(ask{tag: "running"})
 	s.next()
 	lease := w.awaitLeases(1)[0]
+	holder := w.start(ask{tag: "holder", model: "other"})
+	w.awaitLeases(2)
+	waiter := w.queue(ask{tag: "waiter", model: "other"}, 1)
 	ballast := filepath.Join(disk, "ballast")
 	fill(t, ballast)
 
@@ -56,6 +62,12 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("with a full disk: %d: %s", refused.status, refused.body)
 	}
 	await(t, "the edge names the disk as the cause", func() bool { return containsAny(w.edge.out.String(), "no space left", "disk") })
+	// Nobody can be granted a slot any more, so who waits is told at once, not when the last run has ended.
+	sent := waiter.wait(t)
+	sent.wantError(t, 503, "stopping")
+	b.LetTag("holder")
+	done := holder.wait(t)
+	done.want(t, 200)
 	// What runs is kept: the stream goes on to its end, though its end can't be recorded any more.
 	b.LetTag("running")
 	if all, clean := s.rest(); !clean || all[len(all)-1] != "[DONE]" {
