@@ -3,6 +3,7 @@ module iop
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/go-hclog v1.6.3 // raft's logger, bridged to slog
 	github.com/hashicorp/raft v1.8.0

@@ -54,6 +54,7 @@ var homes = map[string][]string{
 	"github.com/rogpeppe/go-internal":     {"~"},
 	"go.uber.org/goleak":                  {"~"},
 	"pgregory.net/rapid":                  {"~"},
+	"github.com/anishathalye/porcupine":   {"~"},
 }
 
 func TestImportsFollowTheArrows(t *testing.T) {
