@@ -104,18 +104,3 @@ func servedBy(providers []*nodepb.ProviderConfig, id string) []string {
 	slices.Sort(models)
 	return slices.Compact(models)
 }
-
-// capacityOf is the room on an adapter: that of its providers together; 0 is unlimited.
-func capacityOf(providers []*nodepb.ProviderConfig, id string) int {
-	sum := 0
-	for _, p := range providers {
-		if p.GetAdapter() != id {
-			continue
-		}
-		if p.GetCapacity() == 0 {
-			return 0
-		}
-		sum += int(p.GetCapacity())
-	}
-	return sum
-}

@@ -72,12 +72,14 @@ func (h *hands) Run(ctx context.Context, r *edgelink.Run, a edgelink.Answer) edg
 	if r.Kind != nodepb.KindTunnel && r.Kind != "" {
 		return refused(codeUnsupported, "adapter "+r.Adapter+" can't do runs of kind "+r.Kind)
 	}
-	if !p.gate.TryAcquire() {
-		h.log.Warn("gate refused a run that the edge had granted", "adapter", r.Adapter, "provider", r.Provider,
-			"lease", r.Lease, "capacity", p.gate.Capacity(), "in_flight", p.gate.InFlight(), "refused", p.gate.Refused())
-		return refused(codeConcurrency, "adapter "+r.Adapter+" is at its capacity")
+	if g := reg.gates[r.Provider]; g != nil { // else the provider went while the run was on its way
+		if !g.TryAcquire() {
+			h.log.Warn("gate refused a run that the edge had granted", "adapter", r.Adapter, "provider", r.Provider,
+				"lease", r.Lease, "capacity", g.Capacity(), "in_flight", g.InFlight(), "refused", g.Refused())
+			return refused(codeConcurrency, "provider "+r.Provider+" is at its capacity")
+		}
+		defer g.Release()
 	}
-	defer p.gate.Release()
 	end := p.station.Do(ctx, callOf(r, reg.types[r.Provider]), a)
 	if w := reg.watches[r.Provider]; w != nil {
 		w.observe(end)

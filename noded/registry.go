@@ -18,14 +18,11 @@ type registry struct {
 	places   map[string]place      // by adapter id
 	watches  map[string]*watch     // by provider id
 	types    map[string]string     // by provider id
-	gates    map[string]*gate.Gate // by adapter id; outlives a configuration, so that no running run is forgotten
+	gates    map[string]*gate.Gate // by provider id; outlives a configuration, so that no running run is forgotten
 }
 
-// place is an adapter with its gate.
-type place struct {
-	station *station
-	gate    *gate.Gate
-}
+// place is where an adapter is reached.
+type place struct{ station *station }
 
 func emptyRegistry() *registry { return &registry{gates: map[string]*gate.Gate{}} }
 
@@ -58,6 +55,7 @@ func (r *registry) next(b builder, revision uint64, p *nodepb.NodeConfigPayload)
 	}
 	for _, c := range p.GetProviders() {
 		n.watch(r, b.rhythm, c)
+		n.gate(r, c)
 	}
 	return n, nil
 }
@@ -70,14 +68,19 @@ func (n *registry) place(r *registry, b builder, c *nodepb.AdapterConfig) {
 	if s == nil || !s.plan.equal(plan) || !s.enter() {
 		s = b.build(plan)
 	}
-	g, capacity := r.gates[id], capacityOf(providers, id)
+	n.places[id] = place{station: s}
+}
+
+// gate takes the gate of a provider over from r, with its new capacity. Providers on one adapter have gates of their own:
+// what still runs above a lowered capacity of one must not take the place of another's.
+func (n *registry) gate(r *registry, c *nodepb.ProviderConfig) {
+	g, capacity := r.gates[c.GetId()], int(c.GetCapacity())
 	if g == nil {
 		g = gate.New(capacity)
 	} else {
 		g.SetCapacity(capacity, loweredGrace)
 	}
-	n.gates[id] = g
-	n.places[id] = place{station: s, gate: g}
+	n.gates[c.GetId()] = g
 }
 
 // loweredGrace is how long a run that was granted under a higher capacity may be on its way here. An edge that stood still

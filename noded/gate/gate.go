@@ -1,4 +1,4 @@
-// Package gate holds a node's own count of the runs on one adapter: the last refusal in front of a backend.
+// Package gate holds a node's own count of the runs of one provider: the last refusal in front of a backend.
 //
 // The edge's leases already keep a provider within its capacity; a gate refuses only when that is wrong, so every
 // refusal is worth a log line. noded takes a place before it calls an adapter and gives it back when the run is over.
