@@ -20,6 +20,7 @@ type Self struct {
 	ControlPlane     ControlPlane `json:"control_plane" doc:"An outer control plane that this replica reports to."`
 	Admin            Admin        `json:"admin" doc:"Access to the admin listener."`
 	Link             Link         `json:"link" doc:"Heartbeats between this replica and its nodes."`
+	History          History      `json:"history" doc:"How much of the log stays to look back at (iopctl leases inspect, debug log), beside what a restart needs."`
 	MaxBodyBytes     int64        `json:"max_body_bytes" min:"1024" max:"1073741824" doc:"Largest body of a client's request, in bytes; a larger one is answered 413."`
 	QueueKeepaliveMS Millis       `json:"queue_keepalive_ms" min:"0" max:"600000" doc:"A streaming request that waits longer than this gets its headers and comment lines as a sign of life. 0: never."`
 	StopTimeoutMS    Millis       `json:"stop_timeout_ms" min:"0" max:"3600000" doc:"How long running requests may go on after a graceful stop began."`
@@ -82,6 +83,12 @@ type Link struct {
 	Missed      int    `json:"missed" min:"1" max:"100" doc:"A link is lost after this many missed heartbeats."`
 }
 
+// History bounds the log's tail. What comes first ends it; some thousand entries stay anyway.
+type History struct {
+	MaxBytes int64  `json:"max_bytes" min:"1048576" max:"1099511627776" doc:"Size of the tail; the file needs some more."`
+	MaxAgeMS Millis `json:"max_age_ms" min:"60000" max:"31536000000" doc:"Age of the oldest entry of the tail."`
+}
+
 // Millis is a span in milliseconds.
 type Millis int64
 
@@ -98,6 +105,7 @@ func NewEdge() *Edge {
 				SessionTTLMS: 3000,
 			},
 			Link:             Link{HeartbeatMS: 2000, Missed: 3},
+			History:          History{MaxBytes: 256 << 20, MaxAgeMS: 86_400_000},
 			MaxBodyBytes:     32 << 20,
 			QueueKeepaliveMS: 15_000,
 			StopTimeoutMS:    30_000,

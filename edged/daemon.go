@@ -137,6 +137,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 func (d *Daemon) open(ctx context.Context) error {
 	store, err := storage.Open(ctx, storage.Options{
 		Dir: d.self.DataDir, Replica: d.self.ID, Version: d.o.Version, Logger: d.log, Observe: d.observe,
+		History: storage.History{MaxBytes: d.self.History.MaxBytes, MaxAge: d.self.History.MaxAgeMS.Duration()},
 	})
 	if err != nil {
 		return fmt.Errorf("edge.data_dir: %w", err)
@@ -263,7 +264,7 @@ func (d *Daemon) adminHandler() http.Handler {
 	return admin.New(admin.Options{
 		Source: d.store, Edge: fsm.EdgeID(d.self.ID), Standing: d.standing, Version: d.nodeVersion, Healthy: d.store.Err,
 		Refresh: d.refresh, History: d.fresh.past.list,
-		Metrics: d.metrics.Handler(), Token: d.self.Admin.Token.Reveal(), Address: d.Addrs().Admin, Stopping: d.quit,
+		Past: past{d.store}, Metrics: d.metrics.Handler(), Token: d.self.Admin.Token.Reveal(), Address: d.Addrs().Admin, Stopping: d.quit,
 		Logger: d.log,
 	})
 }

@@ -39,6 +39,8 @@ type Options struct {
 	Refresh func(context.Context, adminapi.RefreshRequest) (*adminapi.RefreshReport, error)
 	// History answers GET /config/history; nil = it is empty.
 	History func() []adminapi.ConfigRevision
+	// Past tells what was; nil = nothing is told.
+	Past Past
 	// Metrics serves GET /metrics; nil = 404.
 	Metrics http.Handler
 	// Token is demanded as a bearer token of every call but GET /healthz; "" = none is.
@@ -54,7 +56,7 @@ type Options struct {
 
 // New makes the handler of the admin listener.
 func New(o Options) http.Handler {
-	a := &api{Options: o}
+	a := &api{Options: o, looking: make(chan struct{}, pastAtOnce)}
 	if a.Standing == nil {
 		a.Standing = func() Standing { return Standing{Role: "leader", Leader: string(o.Edge)} }
 	}
@@ -75,6 +77,7 @@ type api struct {
 	Options
 	catalog  catalog
 	watchers atomic.Int64
+	looking  chan struct{} // places of those who look into the past
 }
 
 func (a *api) routes() http.Handler {

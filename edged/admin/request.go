@@ -10,10 +10,12 @@ import (
 	"iop/fsm"
 )
 
-func (a *api) leases(*http.Request) (any, error) {
+func (a *api) leases(r *http.Request) (any, error) {
 	var held []fsm.RequestView
 	var now moment
-	a.Source.View(func(m *fsm.Machine) { held, now = m.Leases(), momentOf(m) })
+	if err := a.see(r, func(m *fsm.Machine, at moment) { held, now = m.Leases(), at }); err != nil {
+		return nil, err
+	}
 	out := adminapi.LeaseList{Leases: make([]adminapi.Lease, 0, len(held))}
 	for i := range held {
 		out.Leases = append(out.Leases, showLease(&held[i], now))
@@ -21,10 +23,12 @@ func (a *api) leases(*http.Request) (any, error) {
 	return out, nil
 }
 
-func (a *api) queue(*http.Request) (any, error) {
+func (a *api) queue(r *http.Request) (any, error) {
 	var waiting []fsm.RequestView
 	var now moment
-	a.Source.View(func(m *fsm.Machine) { waiting, now = m.Waiters(), momentOf(m) })
+	if err := a.see(r, func(m *fsm.Machine, at moment) { waiting, now = m.Waiters(), at }); err != nil {
+		return nil, err
+	}
 	out := adminapi.WaiterList{Pending: len(waiting), Waiters: make([]adminapi.Waiter, 0, len(waiting))}
 	for i := range waiting {
 		out.Waiters = append(out.Waiters, showWaiter(&waiting[i], now))
@@ -35,39 +39,77 @@ func (a *api) queue(*http.Request) (any, error) {
 // lease takes a lease's id or its request's.
 func (a *api) lease(r *http.Request) (any, error) {
 	id := r.PathValue("id")
-	v, now, found := a.find(id)
-	switch {
-	case !found:
+	v, now, found, err := a.find(r, id)
+	if err != nil {
+		return nil, err
+	}
+	if found && v.Lease != 0 {
+		out := showLeaseDetail(&v, now)
+		out.Story = a.story(r, v.ID, 0)
+		return out, nil
+	}
+	number, _ := strconv.ParseUint(id, 10, 64)
+	if out := a.returned(r, id, fsm.LeaseID(number)); out != nil {
+		return out, nil
+	}
+	if !found {
 		return nil, gone("lease or request", id, "/leases (iopctl leases list)")
-	case v.Lease == 0:
-		return nil, &adminapi.Error{
-			Code:    "not_found",
-			Message: fmt.Sprintf("request %q has no lease: it is number %d in the queue", id, v.Position),
-			Cure:    "see why it waits with GET /requests/" + id + " or GET /queue (iopctl queue list)",
-			Status:  http.StatusNotFound,
+	}
+	return nil, &adminapi.Error{
+		Code:    "not_found",
+		Message: fmt.Sprintf("request %q has no lease: it is number %d in the queue", id, v.Position),
+		Cure:    "see why it waits with 'iopctl requests explain " + id + "' or GET /requests/" + id,
+		Status:  http.StatusNotFound,
+	}
+}
+
+// returned tells of a lease that was returned, by its id or that of its request; nil if the history has none.
+func (a *api) returned(r *http.Request, id string, number fsm.LeaseID) *adminapi.LeaseDetail {
+	if number != 0 {
+		if s := a.story(r, "", number); s != nil && len(s.Lines) > 0 {
+			return pastLease(s, number)
 		}
 	}
-	return showLeaseDetail(&v, now), nil
+	if s := a.story(r, fsm.RequestID(id), 0); s != nil && len(s.Lines) > 0 {
+		if d := pastLease(s, 0); d.ID != 0 {
+			return d
+		}
+	}
+	return nil
 }
 
 func (a *api) request(r *http.Request) (any, error) {
-	id := r.PathValue("id")
+	id := fsm.RequestID(r.PathValue("id"))
 	var v fsm.RequestView
+	var x fsm.Explanation
 	var now moment
-	var found bool
-	a.Source.View(func(m *fsm.Machine) {
-		v, found = m.Request(fsm.RequestID(id))
-		now = momentOf(m)
+	var found, waits bool
+	err := a.see(r, func(m *fsm.Machine, at moment) {
+		v, found = m.Request(id)
+		x, waits = m.Explain(id)
+		now = at
 	})
-	if !found {
-		return nil, gone("request", id, "/queue and /leases (iopctl queue list, iopctl leases list)")
+	if err != nil {
+		return nil, err
 	}
-	return showRequest(&v, now), nil
+	story := a.story(r, id, 0)
+	if !found {
+		if story == nil || len(story.Lines) == 0 {
+			return nil, gone("request", string(id), "/queue and /leases (iopctl queue list, iopctl leases list)")
+		}
+		return adminapi.Request{Request: string(id), State: "ended", Excluded: []string{}, Story: story}, nil
+	}
+	out := showRequest(&v, now)
+	out.Story = story
+	if waits {
+		out.Explanation = showExplanation(&x)
+	}
+	return out, nil
 }
 
-func (a *api) find(id string) (v fsm.RequestView, now moment, found bool) {
-	a.Source.View(func(m *fsm.Machine) {
-		now = momentOf(m)
+func (a *api) find(r *http.Request, id string) (v fsm.RequestView, now moment, found bool, err error) {
+	err = a.see(r, func(m *fsm.Machine, at moment) {
+		now = at
 		if n, err := strconv.ParseUint(id, 10, 64); err == nil {
 			v, found = m.Lease(fsm.LeaseID(n))
 		}
@@ -75,7 +117,7 @@ func (a *api) find(id string) (v fsm.RequestView, now moment, found bool) {
 			v, found = m.Request(fsm.RequestID(id))
 		}
 	})
-	return v, now, found
+	return v, now, found, err
 }
 
 func gone(noun, id, where string) error {

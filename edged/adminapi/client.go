@@ -94,23 +94,42 @@ func (c *Client) Models(ctx context.Context) (*ModelList, error) {
 }
 
 // Leases asks for all leases.
-func (c *Client) Leases(ctx context.Context) (*LeaseList, error) {
-	return get[LeaseList](ctx, c, "/leases")
+func (c *Client) Leases(ctx context.Context, at Moment) (*LeaseList, error) {
+	return get[LeaseList](ctx, c, "/leases"+at.query())
 }
 
 // Lease asks for one lease, by its id or its request's.
-func (c *Client) Lease(ctx context.Context, id string) (*LeaseDetail, error) {
-	return get[LeaseDetail](ctx, c, "/leases/"+url.PathEscape(id))
+func (c *Client) Lease(ctx context.Context, id string, at Moment) (*LeaseDetail, error) {
+	return get[LeaseDetail](ctx, c, "/leases/"+url.PathEscape(id)+at.query())
+}
+
+// Moment is a point in the log to look back to: after an entry, or at a wall time. The zero value is now.
+type Moment struct {
+	Index uint64
+	Time  time.Time
+}
+
+// Now tells whether it is the zero value.
+func (m Moment) Now() bool { return m.Index == 0 && m.Time.IsZero() }
+
+func (m Moment) query() string {
+	switch {
+	case m.Index != 0:
+		return "?at=" + strconv.FormatUint(m.Index, 10)
+	case !m.Time.IsZero():
+		return "?at_time=" + url.QueryEscape(m.Time.Format(time.RFC3339Nano))
+	}
+	return ""
 }
 
 // Queue asks for all waiters.
-func (c *Client) Queue(ctx context.Context) (*WaiterList, error) {
-	return get[WaiterList](ctx, c, "/queue")
+func (c *Client) Queue(ctx context.Context, at Moment) (*WaiterList, error) {
+	return get[WaiterList](ctx, c, "/queue"+at.query())
 }
 
 // Request asks where a request is.
-func (c *Client) Request(ctx context.Context, id string) (*Request, error) {
-	return get[Request](ctx, c, "/requests/"+url.PathEscape(id))
+func (c *Client) Request(ctx context.Context, id string, at Moment) (*Request, error) {
+	return get[Request](ctx, c, "/requests/"+url.PathEscape(id)+at.query())
 }
 
 // Config asks for the configuration that is in effect.

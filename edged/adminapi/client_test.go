@@ -76,7 +76,7 @@ func TestEdgesAreAskedInTurn(t *testing.T) {
 		"after two of them": {closedPort(t), broken.URL, good.URL + "/"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := client(t, 3*time.Second, addresses...).Leases(t.Context())
+			l, err := client(t, 3*time.Second, addresses...).Leases(t.Context(), adminapi.Moment{})
 			if err != nil || len(l.Leases) != 1 || l.Leases[0].ID != 7 {
 				t.Errorf("%+v, %v", l, err)
 			}
@@ -88,7 +88,7 @@ func TestEdgesAreAskedInTurn(t *testing.T) {
 func TestRefusalEndsTheSearch(t *testing.T) {
 	refusing := listener(t, 404, "application/json", `{"error":{"code":"not_found","message":"no lease \"9\"","cure":"list them"}}`)
 	good := listener(t, 200, "application/json", `{"id":9}`)
-	_, err := client(t, 0, refusing.URL, good.URL).Lease(t.Context(), "9")
+	_, err := client(t, 0, refusing.URL, good.URL).Lease(t.Context(), "9", adminapi.Moment{})
 	var e *adminapi.Error
 	if !errors.As(err, &e) || e.Code != "not_found" || e.Status != 404 || e.Remedy() != "list them" {
 		t.Errorf("%v", err)
@@ -131,7 +131,7 @@ func TestStrangers(t *testing.T) {
 		"bad answer": listener(t, 502, "text/plain", "bad gateway"),
 		"redirect":   listener(t, 302, "text/plain", ""),
 	} {
-		_, err := client(t, 0, s.URL).Leases(t.Context())
+		_, err := client(t, 0, s.URL).Leases(t.Context(), adminapi.Moment{})
 		var e *adminapi.Error
 		if !errors.As(err, &e) || e.Code != "not_admin" || !strings.Contains(e.Message, s.URL) || !strings.Contains(e.Cure, "admin=") {
 			t.Errorf("%s: %v", name, err)
@@ -147,7 +147,7 @@ func TestTokenAndIDs(t *testing.T) {
 		_, _ = io.WriteString(w, "{}")
 	}))
 	defer s.Close()
-	if _, err := client(t, 0, s.URL).Request(t.Context(), "a/b?c d"); err != nil {
+	if _, err := client(t, 0, s.URL).Request(t.Context(), "a/b?c d", adminapi.Moment{}); err != nil {
 		t.Fatal(err)
 	}
 	if path != "/requests/a%2Fb%3Fc%20d" || auth != "Bearer secret" {

@@ -15,7 +15,7 @@ type Lease struct {
 	Provider     string `json:"provider"`
 	Node         string `json:"node"`
 	Class        string `json:"class"` // normal, long
-	State        string `json:"state"` // held, or fencing: its link is gone and it still counts
+	State        string `json:"state"` // held, or fencing: its link is gone and it still counts; of one that is history: returned
 	Edge         string `json:"edge"`
 	Session      uint64 `json:"session"`
 	Generation   uint64 `json:"generation"`    // of the link that it was granted for
@@ -34,4 +34,5 @@ type LeaseDetail struct {
 	WaitedMS      int64     `json:"waited_ms"`    // cluster time from admission to this grant
 	InputTokens   int64     `json:"input_tokens"` // estimated; 0 = unknown
 	Excluded      []string  `json:"excluded"`     // providers that this request fell over from
+	Story         *Story    `json:"story"`        // null = not known
 }

@@ -29,10 +29,11 @@ type Candidate struct {
 	Reason       string `json:"reason"` // why not: full, long_full, draining, offline, ...; "" if it is
 }
 
-// Request answers GET /requests/{id}: where a request in being is. Either Waiter or Lease is set.
+// Request answers GET /requests/{id}: where a request is. Of one in being, either Waiter or Lease is set; one that is
+// history has only Request, State and Story.
 type Request struct {
 	Request     string       `json:"request"`
-	State       string       `json:"state"` // waiting, detached, held, fencing
+	State       string       `json:"state"` // waiting, detached, held, fencing; ended
 	Model       string       `json:"model"`
 	Class       string       `json:"class"`
 	InputTokens int64        `json:"input_tokens"` // estimated; 0 = unknown
@@ -41,4 +42,6 @@ type Request struct {
 	Excluded    []string     `json:"excluded"` // providers that it fell over from
 	Waiter      *Waiter      `json:"waiter"`
 	Lease       *LeaseDetail `json:"lease"`
+	Explanation *Explanation `json:"explanation"` // of a waiter
+	Story       *Story       `json:"story"`       // null = not known
 }
