@@ -20,7 +20,7 @@ import (
 //	lock            held by the process that has the directory open
 //	identity.json   identity.go
 //	log.db          bbolt: raft's log and its term and vote
-//	snapshots/      INDEX-TERM.snap, the newest three: snapstore.go
+//	snapshots/      INDEX-TERM.snap, the newest three and some older ones that the log reaches back to: snapstore.go, bases.go
 //	*.tmp           of a write that a crash interrupted; removed at the next start
 const (
 	lockFile        = "lock"
@@ -44,8 +44,10 @@ type directory struct {
 
 // openDirectory takes the directory and finds out what it is; it makes a new one if there is nothing.
 func openDirectory(path, replica, program string) (*directory, error) {
-	if err := os.MkdirAll(filepath.Join(path, snapshotsDir), 0o700); err != nil {
-		return nil, fmt.Errorf("make data directory: %w; choose a directory that can be written", err)
+	for _, dir := range []string{path, filepath.Join(path, snapshotsDir)} {
+		if err := makeDirectory(dir); err != nil {
+			return nil, fmt.Errorf("make data directory: %w; choose a directory that can be written", err)
+		}
 	}
 	lock, err := takeLock(filepath.Join(path, lockFile))
 	if err != nil {
@@ -142,10 +144,52 @@ func (d *directory) sweep() error {
 	if !d.noSnapshots() {
 		return fmt.Errorf("%w: %s has snapshots but its first start was never finished; restore it from a backup", ErrDamaged, d.path)
 	}
+	if last, err := d.unfinished(); err != nil || last > firstStartEntries {
+		return errors.Join(err, fmt.Errorf("%w: %s says that the first start was never finished, but %s ends at entry %d; put the right %s back, or restore the directory from a backup",
+			ErrDamaged, d.file(identityFile), d.file(logDB), last, identityFile))
+	}
 	if err := os.Remove(d.file(logDB)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("begin the first start again: %w", err)
 	}
 	return nil
+}
+
+// firstStartEntries is how many entries the log has when the first start is finished: one that names the members.
+const firstStartEntries = 1
+
+// unfinished returns where the log of a first start that was interrupted ends; 0 if there is none, or none that was
+// written to its end: a log that was in use has no reason to be torn.
+func (d *directory) unfinished() (last uint64, err error) {
+	if err := verifyPages(d.file(logDB)); err != nil {
+		return 0, nil
+	}
+	log, err := readLog(d.file(logDB))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	return log.LastIndex()
+}
+
+// makeDirectory makes a directory and what leads to it, durably: else a crash could take it away with all that was
+// synced in it.
+func makeDirectory(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(path)
+	if parent != path {
+		if err := makeDirectory(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return errors.Join(err, fmt.Errorf("%s is not a directory", path))
+	}
+	return syncDir(parent)
 }
 
 // ready notes that the first start is finished.
@@ -175,6 +219,27 @@ func (d *directory) openLog() (*raftboltdb.BoltStore, error) {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
+}
+
+// sealing returns the log as this directory's format wants it.
+func (d *directory) sealing(log logFile) logFile { return d.identity.sealing(d.path, log) }
+
+func (id *identity) sealing(dir string, log logFile) logFile {
+	if id.Format < sealedFormat {
+		return log
+	}
+	return &sealed{logFile: log, path: filepath.Join(dir, logDB)}
+}
+
+// readLog opens a log that was verified, without changing it.
+func readLog(path string) (*raftboltdb.BoltStore, error) {
+	log, err := raftboltdb.New(raftboltdb.Options{
+		Path: path, BoltOptions: &bbolt.Options{ReadOnly: true, Timeout: time.Second},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return log, nil
 }
 
 // mapped is logMapped where mapping more than there is costs nothing.

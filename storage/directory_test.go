@@ -57,8 +57,8 @@ func TestDirectoryInUse(t *testing.T) {
 
 func TestDirectoryOfANewerVersion(t *testing.T) {
 	dir, _ := filled(t)
-	edit(t, filepath.Join(dir, identityFile), `"format":1`, `"format":2`)
-	refusedOpen(t, Options{Dir: dir, Replica: "e1"}, ErrNewer, "format 2", `"v1"`, "run that version")
+	edit(t, filepath.Join(dir, identityFile), `"format":2`, `"format":3`)
+	refusedOpen(t, Options{Dir: dir, Replica: "e1"}, ErrNewer, "format 3", `"v1"`, "run that version")
 }
 
 func TestDirectoryOfAnotherReplica(t *testing.T) {

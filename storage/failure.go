@@ -8,6 +8,16 @@ import (
 	"iop/fsm"
 )
 
+// cureOfOpening says what to do when the disk is why a directory can't be opened; other errors have their own cure.
+func cureOfOpening(err error) string {
+	for _, disk := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO} {
+		if errors.Is(err, disk) {
+			return cureOf(err)
+		}
+	}
+	return ""
+}
+
 // cureOf says what to do about a failure.
 func cureOf(err error) string {
 	switch {

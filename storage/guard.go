@@ -23,6 +23,7 @@ type guard struct {
 	logFile
 	fail    func(error)
 	history *history
+	cutAt   func(keep uint64) (uint64, error) // where the log may begin if all from keep on stays; nil = at keep
 
 	started atomic.Int64 // number of the write under way, 0 = none
 	writes  atomic.Int64
@@ -64,7 +65,7 @@ func (g *guard) failed(err error) error {
 func (g *guard) StoreLog(l *raft.Log) error { return g.StoreLogs([]*raft.Log{l}) }
 
 func (g *guard) StoreLogs(logs []*raft.Log) error {
-	err := g.write("write the log", func() error { return g.logFile.StoreLogs(logs) })
+	err := g.write("write log.db", func() error { return g.logFile.StoreLogs(logs) })
 	if err == nil {
 		for _, l := range logs {
 			g.history.add(l.Index, len(l.Data), l.AppendedAt)
@@ -74,13 +75,13 @@ func (g *guard) StoreLogs(logs []*raft.Log) error {
 }
 
 func (g *guard) Set(key, value []byte) error {
-	return g.write("write raft's state", func() error { return g.logFile.Set(key, value) })
+	return g.write("write raft's state to log.db", func() error { return g.logFile.Set(key, value) })
 }
 
 // SetUint64 never returns an error for the term, because raft would panic. That is safe: after a failure nothing
 // reaches the disk any more, neither a vote nor an entry of a term that was not recorded.
 func (g *guard) SetUint64(key []byte, value uint64) error {
-	err := g.write("write raft's state", func() error { return g.logFile.SetUint64(key, value) })
+	err := g.write("write raft's state to log.db", func() error { return g.logFile.SetUint64(key, value) })
 	if string(key) == "CurrentTerm" {
 		return nil
 	}
@@ -98,14 +99,18 @@ func (g *guard) DeleteRange(low, high uint64) error {
 		return fmt.Errorf("read the log: %w", err)
 	}
 	if high >= last {
-		return g.write("truncate the log", func() error { return g.logFile.DeleteRange(low, high) })
+		return g.write("truncate log.db", func() error { return g.logFile.DeleteRange(low, high) })
 	}
-	if keep := g.history.keepFrom(last); keep <= high {
-		high = keep - 1
+	keep := min(g.history.keepFrom(last), high+1)
+	if g.cutAt != nil {
+		if keep, err = g.cutAt(keep); err != nil {
+			return err
+		}
 	}
+	high = keep - 1
 	for ; low <= high; low += deleteChunk {
 		to := min(low+deleteChunk-1, high)
-		if err := g.write("compact the log", func() error { return g.logFile.DeleteRange(low, to) }); err != nil {
+		if err := g.write("compact log.db", func() error { return g.logFile.DeleteRange(low, to) }); err != nil {
 			return err
 		}
 		g.history.cut(to)
@@ -137,7 +142,7 @@ func (g *guard) watch(limit time.Duration, quit <-chan struct{}) {
 				continue
 			}
 			if lasted += step; lasted > limit {
-				_ = g.failed(fmt.Errorf("write the log: %w (waited %v)", errHung, lasted.Round(time.Millisecond)))
+				_ = g.failed(fmt.Errorf("write log.db: %w (waited %v)", errHung, lasted.Round(time.Millisecond)))
 				return
 			}
 		}

@@ -18,6 +18,9 @@ func TestMain(m *testing.M) {
 		child()
 		return
 	}
+	if diskChild() {
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

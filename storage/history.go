@@ -19,6 +19,7 @@ const (
 // allow. It is a list of marks, one per markEach entries.
 type history struct {
 	limit History
+	least uint64 // entries that stay anyway
 
 	mu    sync.Mutex
 	marks []mark
@@ -80,10 +81,10 @@ func (h *history) keepFrom(last uint64) uint64 {
 		}
 		from, bytes = m.last+1, bytes-m.bytes
 	}
-	if last < historyEntriesMin {
+	if last < h.least {
 		return 1
 	}
-	return min(from, last-historyEntriesMin+1)
+	return min(from, last-h.least+1)
 }
 
 // load estimates what a log holds that was written before this process: a few entries are looked at and stand for

@@ -12,12 +12,16 @@ import (
 	"path/filepath"
 )
 
-// dirFormat is the newest layout of a data directory that this program writes and reads.
-const dirFormat = 1
+// The layouts of a data directory: from sealedFormat on, everything in the log has a checksum (seal.go) and the log
+// names the directory that it belongs to (binding.go). dirFormat is the newest that this program writes and reads.
+const (
+	sealedFormat = 2
+	dirFormat    = 2
+)
 
 // identity is the file identity.json: what a data directory is and whose.
 //
-//	{"format": 1, "cluster": "9f…", "replica": "edge-1", "program": "v0.1.0", "state": "ready"}
+//	{"format": 2, "cluster": "9f…", "replica": "edge-1", "program": "v0.1.0", "state": "ready"}
 //
 // The state is "new" from before the log is made until the replica is a member; in between nothing can have been
 // acknowledged, so a start that was interrupted there is begun again. Once "ready", the log must be there.

@@ -21,6 +21,7 @@ type Options struct {
 	wrap         func(logFile) logFile
 	hungAfter    time.Duration // 0 = hungWrite
 	snapshotEach uint64        // entries; 0 = snapshotEntries
+	keepEntries  uint64        // 0 = historyEntriesMin
 }
 
 // History bounds how much of the log is kept for looking back. At least historyEntriesMin entries stay anyway.
@@ -54,6 +55,9 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.snapshotEach == 0 {
 		o.snapshotEach = snapshotEntries
+	}
+	if o.keepEntries == 0 {
+		o.keepEntries = historyEntriesMin
 	}
 	return o, nil
 }

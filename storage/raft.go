@@ -19,9 +19,6 @@ const (
 	leaderLease     = 500 * time.Millisecond
 	// hungWrite is how long a write may take before the store counts as failed.
 	hungWrite = 2 * electionTimeout
-	// trailingLogs is what raft keeps at least behind a snapshot; guard keeps more. With one entry in flight it also
-	// keeps a follower that falls behind during a snapshot from needing another snapshot for ever.
-	trailingLogs = historyEntriesMin
 )
 
 var errNotLeading = errors.New("not the leader")
@@ -42,6 +39,9 @@ type raftParts struct {
 	snaps   raft.SnapshotStore
 	machine stateMachine
 	logger  *slog.Logger
+	// trailing is how many entries raft keeps at least behind a snapshot; guard keeps more. With one entry in flight,
+	// historyEntriesMin also keep a follower that falls behind during a snapshot from needing another one for ever.
+	trailing uint64
 }
 
 func raftConfig(p *raftParts) *raft.Config {
@@ -51,7 +51,7 @@ func raftConfig(p *raftParts) *raft.Config {
 	c.HeartbeatTimeout = electionTimeout + time.Millisecond // elect lowers it
 	c.ElectionTimeout = electionTimeout + time.Millisecond
 	c.LeaderLeaseTimeout = leaderLease
-	c.TrailingLogs = trailingLogs
+	c.TrailingLogs = p.trailing
 	c.SnapshotInterval = 365 * 24 * time.Hour // the store decides when, see snapshotter
 	c.SnapshotThreshold = 1 << 62
 	c.NoLegacyTelemetry = true

@@ -101,7 +101,7 @@ func (r *replica) restore(from io.Reader) error {
 		return err
 	}
 	if cluster != r.cluster {
-		return fmt.Errorf("it is of cluster %s, this directory of cluster %s", cluster, r.cluster)
+		return fmt.Errorf("%w: it is of cluster %s, this directory of cluster %s", ErrDamaged, cluster, r.cluster)
 	}
 	m, err := fsm.Restore(img)
 	if err != nil {

@@ -305,7 +305,7 @@ func TestCloseTakesASnapshot(t *testing.T) {
 }
 
 func TestHistoryKeepsWhatItMay(t *testing.T) {
-	h := &history{limit: History{MaxBytes: 2000 * (100 + entryOverhead), MaxAge: time.Hour}}
+	h := &history{limit: History{MaxBytes: 2000 * (100 + entryOverhead), MaxAge: time.Hour}, least: historyEntriesMin}
 	now := time.Now()
 	for i := uint64(1); i <= 10_000; i++ {
 		h.add(i, 100, now)

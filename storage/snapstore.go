@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -34,7 +35,12 @@ const (
 )
 
 // snapStore keeps snapshot files for raft.
-type snapStore struct{ dir string } // the data directory
+type snapStore struct {
+	dir     string // the data directory
+	cluster string // id that the newest must have; "" = any
+	// first tells where the log begins, nil = no base is kept
+	first func() (uint64, error)
+}
 
 func (s *snapStore) path(name string) string { return filepath.Join(s.dir, snapshotsDir, name) }
 
@@ -84,6 +90,9 @@ func (s *snapStore) Open(name string) (*raft.SnapshotMeta, io.ReadCloser, error)
 		return nil, nil, fmt.Errorf("open snapshot: %w", err)
 	}
 	meta, size, err := readSnapshotHead(f)
+	if err == nil && name != snapshotName(meta.GetIndex(), meta.GetTerm()) {
+		err = fmt.Errorf("%w: it is that of entry %d, term %d", ErrDamaged, meta.GetIndex(), meta.GetTerm())
+	}
 	if err == nil {
 		var info os.FileInfo
 		if info, err = f.Stat(); err == nil {
@@ -165,13 +174,19 @@ func (s *snapSink) Cancel() error {
 	return s.err
 }
 
-// reap removes all snapshots but the newest.
+// reap removes the snapshots that nothing needs any more: bases.go.
 func (s *snapStore) reap() error {
 	names, err := snapshotNames(s.dir)
 	if err != nil {
 		return err
 	}
-	for _, name := range names[min(len(names), snapshotsKept):] {
+	first := uint64(math.MaxUint64)
+	if s.first != nil {
+		if first, err = s.first(); err != nil {
+			return fmt.Errorf("read the log: %w", err)
+		}
+	}
+	for _, name := range surplus(names, first) {
 		if err := removeIfThere(s.path(name)); err != nil {
 			return fmt.Errorf("remove old snapshot: %w", err)
 		}
@@ -186,21 +201,27 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-// newest verifies the newest snapshot from its first byte to its last and returns its index; 0 = there is none.
-func (s *snapStore) newest() (uint64, error) {
+// newest verifies the newest snapshot from its first byte to its last; nil = there is none.
+func (s *snapStore) newest() (*raft.SnapshotMeta, error) {
 	names, err := snapshotNames(s.dir)
 	if err != nil || len(names) == 0 {
-		return 0, err
+		return nil, err
 	}
 	meta, from, err := s.Open(names[0])
 	if err != nil {
-		return 0, s.wayOut(names[0], err)
+		return nil, s.wayOut(names[0], err)
 	}
-	_, _, err = readImage(from)
+	cluster, img, err := readImage(from)
+	if err == nil && s.cluster != "" && cluster != s.cluster {
+		err = fmt.Errorf("%w: it is of cluster %s, this directory of cluster %s", ErrDamaged, cluster, s.cluster)
+	}
+	if err == nil && img.Index > meta.Index {
+		err = fmt.Errorf("%w: its state is of entry %d, its head says %d", ErrDamaged, img.Index, meta.Index)
+	}
 	if err = errors.Join(err, from.Close()); err != nil {
-		return 0, s.wayOut(names[0], err)
+		return nil, s.wayOut(names[0], err)
 	}
-	return meta.Index, nil
+	return meta, nil
 }
 
 // wayOut says what can be done about a snapshot that can't be read.

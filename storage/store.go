@@ -47,14 +47,18 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	dir, err := openDirectory(o.Dir, o.Replica, o.Version)
 	if err != nil {
-		return nil, fmt.Errorf("open storage: %w", err)
+		return nil, fmt.Errorf("open storage: %w%s", err, cureOfOpening(err))
 	}
 	s := assemble(o, dir)
 	if err := s.start(ctx); err != nil {
 		s.closed.Store(true)
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 		defer cancel()
-		return nil, errors.Join(fmt.Errorf("open storage: %w", err), s.release(stop))
+		cure := cureOfOpening(err)
+		if cause := s.Err(); cause != nil { // raft hides what it wraps; the cause also has its cure
+			err, cure = cause, ""
+		}
+		return nil, errors.Join(fmt.Errorf("open storage: %w%s", err, cure), s.release(stop))
 	}
 	return s, nil
 }
@@ -70,7 +74,7 @@ func assemble(o Options, dir *directory) *Store {
 	s.watchers = newWatchers()
 	s.out = newDispatcher(s.queue, s.watchers)
 	s.replica = &replica{cluster: dir.identity.Cluster, queue: s.queue, out: s.out, fail: s.fail, machine: fsm.New()}
-	s.guard = &guard{fail: s.fail, history: &history{limit: o.History}}
+	s.guard = &guard{fail: s.fail, cutAt: s.snapStore().cutAt, history: &history{limit: o.History, least: o.keepEntries}}
 	s.plain = &lane{}
 	s.batcher = &batcher{
 		queue: s.queue, replica: s.replica, clock: clock{monotonic: monotonic}, observe: s.observe,
@@ -89,6 +93,11 @@ func (s *Store) start(ctx context.Context) error {
 		return err
 	}
 	s.plain.next = tag >> 1
+	if !s.dir.fresh {
+		if err := s.examine(); err != nil {
+			return err
+		}
+	}
 	bolt, err := s.dir.openLog()
 	if err != nil {
 		return err
@@ -98,9 +107,10 @@ func (s *Store) start(ctx context.Context) error {
 	if s.options.wrap != nil {
 		s.guard.logFile = s.options.wrap(bolt)
 	}
+	s.guard.logFile = s.dir.sealing(s.guard.logFile)
 	s.helper.Go(func() { s.guard.watch(s.options.hungAfter, s.quit) })
 	parts := &raftParts{
-		replica: s.options.Replica, logs: s.guard, snaps: &snapStore{dir: s.dir.path}, machine: s.replica, logger: s.logger,
+		replica: s.options.Replica, logs: s.guard, snaps: s.snapStore(), machine: s.replica, logger: s.logger, trailing: s.options.keepEntries,
 	}
 	if err := s.prepare(parts); err != nil {
 		return err
@@ -127,40 +137,38 @@ func (s *Store) start(ctx context.Context) error {
 	return nil
 }
 
-// prepare bootstraps a new directory, and makes sure of an old one that the log and the snapshots belong together.
+// examine refuses a directory that is damaged, before anything in it is changed.
+func (s *Store) examine() error {
+	snapshot, err := s.dir.identity.examine(s.dir.path)
+	if err != nil {
+		return err
+	}
+	if snapshot != nil {
+		s.snapshots.taken.Store(snapshot.Index)
+	}
+	return nil
+}
+
+func (s *Store) snapStore() *snapStore {
+	return &snapStore{dir: s.dir.path, first: func() (uint64, error) { return s.guard.FirstIndex() }}
+}
+
+// prepare bootstraps a new directory, and finds out what history an old one has.
 func (s *Store) prepare(parts *raftParts) error {
 	if s.dir.fresh {
 		if err := bootstrapRaft(parts); err != nil {
 			return fmt.Errorf("first start: %w", err)
 		}
+		if err := s.dir.identity.bind(s.guard); err != nil {
+			return err
+		}
 		return s.dir.ready()
-	}
-	snapshot, err := (&snapStore{dir: s.dir.path}).newest()
-	if err != nil {
-		return err
 	}
 	first, last, err := s.bounds()
 	if err != nil {
 		return err
 	}
-	if err := coherent(s.dir.path, snapshot, first, last); err != nil {
-		return err
-	}
-	s.snapshots.taken.Store(snapshot)
 	return s.guard.history.load(s.guard, first, last)
-}
-
-// coherent refuses a directory whose log and snapshots do not make one history.
-func coherent(dir string, snapshot, first, last uint64) error {
-	switch {
-	case last == 0:
-		return fmt.Errorf("%w: the log in %s is empty although the replica was in use; restore the directory from a backup. To begin anew and lose all state, remove the whole directory",
-			ErrDamaged, dir)
-	case first > snapshot+1:
-		return fmt.Errorf("%w: the log in %s begins at %d but the newest snapshot ends at %d; put the missing snapshot back, or restore the directory from a backup",
-			ErrDamaged, dir, first, snapshot)
-	}
-	return nil
 }
 
 func (s *Store) bounds() (first, last uint64, err error) {
