@@ -38,7 +38,11 @@ func DecodeEntry(index, term uint64, data []byte) (*fsm.Entry, error) {
 }
 
 // EncodeState writes a state as a snapshot keeps it.
-func EncodeState(w io.Writer, cluster string, img *fsm.Image) error { return writeImage(w, cluster, img) }
+func EncodeState(w io.Writer, cluster string, img *fsm.Image) error {
+	return writeImage(w, cluster, img)
+}
 
 // DecodeState reads what EncodeState or a Store wrote, after it verified the whole, and tells whose cluster's it is.
-func DecodeState(r io.Reader) (cluster string, img *fsm.Image, err error) { return readImage(r) }
+func DecodeState(r io.Reader) (cluster string, img *fsm.Image, err error) {
+	return readImage(r)
+}

@@ -75,10 +75,10 @@ func (e *edge) open() {
 }
 
 func translate(err error) error {
-	switch err {
-	case errOverloaded:
+	switch {
+	case errors.Is(err, errOverloaded):
 		return admission.ErrOverloaded
-	case errEnded:
+	case errors.Is(err, errEnded):
 		return admission.ErrSessionEnded
 	}
 	return err

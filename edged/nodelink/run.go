@@ -156,6 +156,9 @@ func (k *link) settle(ctx context.Context, r *run, cause error) (end End, unseen
 	k.breakOff(r, cause.Error())
 	over, lost := k.awaitEnd(r)
 	k.finish(r, false)
+	if lost {
+		k.awaitCommanded()
+	}
 
 	var failed *answerError
 	switch {
@@ -176,6 +179,17 @@ func (k *link) settle(ctx context.Context, r *run, cause error) (end End, unseen
 		end.Dispatched = dispatched(over.Dispatched)
 	}
 	return end, over != nil && over.Unseen
+}
+
+// awaitCommanded waits until the machine knows that the link is lost, for at most FenceTimeout: what is released behind
+// it is known to be no word about the run, whose backend may still be busy.
+func (k *link) awaitCommanded() {
+	timer := time.NewTimer(k.links.o.FenceTimeout)
+	defer timer.Stop()
+	select {
+	case <-k.commanded:
+	case <-timer.C:
+	}
 }
 
 // awaitEnd waits for the node's word on r.
