@@ -32,6 +32,7 @@ type life struct {
 
 	queue    chan *nodepb.NodeFrame
 	refresh  chan *nodepb.NodeConfigRefreshRequest // has one place: only the newest counts
+	dials    chan struct{}                         // one item per data connection that is being dialled
 	dead     chan struct{}                         // closed when the life is over
 	beats    atomic.Uint64
 	seen     atomic.Uint64 // newest heartbeat of the edge
@@ -96,7 +97,7 @@ func newLife(l *Link, a *nodepb.Accepted) *life {
 		interval: max(time.Millisecond, time.Duration(a.HeartbeatIntervalMs)*time.Millisecond),
 		began:    time.Now(),
 		queue:    make(chan *nodepb.NodeFrame, queueMax), refresh: make(chan *nodepb.NodeConfigRefreshRequest, 1),
-		dead: make(chan struct{}), moved: make(chan struct{}), conns: map[net.Conn]struct{}{},
+		dead: make(chan struct{}), dials: make(chan struct{}, dialsMax), moved: make(chan struct{}), conns: map[net.Conn]struct{}{},
 	}
 	s.silenceMax = time.Duration(max(1, a.HeartbeatMissed)) * s.interval
 	return s

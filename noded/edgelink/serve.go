@@ -14,6 +14,12 @@ import (
 const (
 	// readBuffer of a data connection, in bytes.
 	readBuffer = 16 << 10
+	// dialsMax is how many data connections are dialled at the same time: an edge turns away those beyond what it can
+	// have unproved (256, of all nodes together), and a burst of grants asks for hundreds at once.
+	dialsMax = 32
+	// dialTries is how often one is tried, dialPause the wait between.
+	dialTries = 3
+	dialPause = 50 * time.Millisecond
 	// bodyKeep is the largest body buffer that a connection keeps for its next run.
 	bodyKeep = 64 << 10
 )
@@ -71,11 +77,28 @@ func (s *life) shutData() {
 	}
 }
 
+// dialInTurn dials a data connection, not with too many others at the same time, and again if it fails.
+func (s *life) dialInTurn(ctx context.Context) (conn, raw net.Conn, err error) {
+	select {
+	case s.dials <- struct{}{}:
+		defer func() { <-s.dials }()
+	case <-s.dead:
+		return nil, nil, net.ErrClosed
+	}
+	for try := 1; ; try++ {
+		conn, raw, err = s.dialData(ctx)
+		if err == nil || try == dialTries || errors.Is(err, errHandshake) || ctx.Err() != nil {
+			return conn, raw, err
+		}
+		sleep(ctx, dialPause)
+	}
+}
+
 // serve dials one data connection and serves runs on it, one after another, until it or the life ends.
 func (s *life) serve(ctx context.Context) {
-	conn, raw, err := s.dialData(ctx)
+	conn, raw, err := s.dialInTurn(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
 			s.l.o.Logger.Warn("no data connection", "edge", s.l.o.Address, "error", err)
 		}
 		return
