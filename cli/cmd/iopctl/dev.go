@@ -70,8 +70,9 @@ type gateway struct {
 // run starts the edge, then the node, and stops them the other way round of what depends on what: the edge first, so that
 // running requests end while their backends still serve.
 func (g *gateway) run(ctx context.Context, file *configs.Edge) error {
-	edge, err := edged.New(edged.Options{Config: file, Logger: g.log.With("part", "edge"), Version: version(),
-		ConfigPath: g.home.edgeFile(), Env: os.LookupEnv})
+	edge, err := edged.New(edged.Options{
+		Config: file, Logger: g.log.With("part", "edge"), Version: version(), ConfigPath: g.home.edgeFile(), Env: os.LookupEnv,
+	})
 	if err != nil {
 		return fmt.Errorf("start the edge: %w", err)
 	}
