@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"iop/e2e/backend"
+	"iop/fsm"
 )
 
 // TestSigkillAtRandomMoments: under load, with clients that come and go, the edge is killed again and again. After each
@@ -28,7 +29,7 @@ func TestSigkillAtRandomMoments(t *testing.T) {
 		await(t, "clients get answers", func() bool { return crowd.answered.Load() >= answered+10 })
 		time.Sleep(time.Duration(r.IntN(30_000)) * time.Microsecond) // the random moment
 		w.edge.kill()
-		inspect(t, w.dataDir())
+		nothingLost(t, b, inspect(t, w.dataDir()))
 		w.restartEdge()
 		crowd.address.Store(&w.edge.openai)
 		// A fresh noded, whose reconnects have not slowed down yet; every other one dies with its runs.
@@ -46,6 +47,19 @@ func TestSigkillAtRandomMoments(t *testing.T) {
 		t.Errorf("the backend got more than its capacity: %+v", s)
 	}
 	t.Logf("%d answers, %d refusals or losses", crowd.answered.Load(), crowd.failed.Load())
+}
+
+// nothingLost checks what a killed edge left against the backend: each request that it ever got was admitted on disk
+// before, and each that it still works on is held.
+func nothingLost(t *testing.T, b *backend.Backend, m *fsm.Machine) {
+	t.Helper()
+	got, held := b.Stats(), len(m.Leases())
+	if granted := m.Snapshot().Granted; granted < uint64(got.Total) {
+		t.Errorf("the log has %d admissions, the backend got %d requests", granted, got.Total)
+	}
+	if got.Current > held {
+		t.Errorf("the log holds %d leases, the backend works on %d requests", held, got.Current)
+	}
 }
 
 // crowd is a number of clients that ask again and again, and sometimes leave.

@@ -22,7 +22,7 @@ func childDir() string { return os.Getenv(childEnv) }
 // parent kills it in the middle of.
 func child() {
 	ctx := context.Background()
-	s, err := Open(ctx, Options{Dir: childDir(), Replica: "e1", History: History{MaxBytes: 1}})
+	s, err := Open(ctx, Options{Dir: childDir(), Replica: "e1", History: History{MaxBytes: 1}, keepEntries: 64})
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)

@@ -29,7 +29,7 @@ func fastDir(t *testing.T) string {
 	if info, err := os.Stat(memory); err != nil || !info.IsDir() {
 		return t.TempDir()
 	}
-	dir, err := os.MkdirTemp(memory, "iop-disk-")
+	dir, err := os.MkdirTemp(memory, "iop-disk-") //nolint:usetesting // t.TempDir does not let the file system be chosen
 	if err != nil {
 		return t.TempDir()
 	}
@@ -243,7 +243,6 @@ type faults struct {
 	armed   bool
 	dir     string
 	what    *call // that failed
-	ack     string
 	index   uint64
 	digests map[uint64]string
 

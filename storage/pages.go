@@ -57,6 +57,7 @@ type pageTree struct {
 	pages  uint64 // the file has at least so many
 	seen   []uint64
 	inLogs bool
+	inside bool   // a bucket; a log's buckets have none themselves
 	parts  int    // buckets that a log has
 	last   uint64 // index of the entry seen last
 }
@@ -218,7 +219,8 @@ func (t *pageTree) leaf(b []byte, at int, key []byte, depth int) error {
 		return err
 	}
 	switch kind := binary.LittleEndian.Uint32(b[at:]); {
-	case kind == 1 && len(v) >= bucketHead:
+	case kind == 1 && len(v) >= bucketHead && !t.inside:
+		t.inside = true
 		t.inLogs = string(key) == "logs"
 		if t.inLogs || string(key) == "conf" {
 			t.parts++
@@ -230,7 +232,7 @@ func (t *pageTree) leaf(b []byte, at int, key []byte, depth int) error {
 		} else {
 			err = errors.New("a bucket is cut off")
 		}
-		t.inLogs = false
+		t.inLogs, t.inside = false, false
 		return err
 	case kind != 0:
 		return errors.New("an element of an unknown kind")
