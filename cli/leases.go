@@ -18,13 +18,13 @@ func newLeases(g *globals) *cobra.Command {
 }
 
 func newLeasesList(g *globals) *cobra.Command {
-	var o offlineOptions
+	var o pastOptions
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List all leases",
 		Args:  exactly(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := g.leases(c, o)
+			l, err := g.leases(c, &o)
 			if err != nil {
 				return err
 			}
@@ -35,16 +35,10 @@ func newLeasesList(g *globals) *cobra.Command {
 	return c
 }
 
-func (g *globals) leases(c *cobra.Command, o offlineOptions) (*adminapi.LeaseList, error) {
-	if o.dataDir != "" {
-		return offlineLeases(o.dataDir)
-	}
-	client, err := g.client(c)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	return client.Leases(c.Context())
+func (g *globals) leases(c *cobra.Command, o *pastOptions) (*adminapi.LeaseList, error) {
+	return look(g, c, o, func(client *adminapi.Client, at adminapi.Moment) (*adminapi.LeaseList, error) {
+		return client.Leases(c.Context(), at)
+	}, (*offline).leases)
 }
 
 func leaseTable(leases []adminapi.Lease) *table {
@@ -82,17 +76,18 @@ func leasePaint(state string) paint {
 }
 
 func newLeasesInspect(g *globals) *cobra.Command {
-	var o offlineOptions
+	var o pastOptions
 	c := &cobra.Command{
 		Use:   "inspect LEASE|REQUEST",
-		Short: "Show a lease and how it came to be",
+		Short: "Show a lease and its whole story, from the log",
 		Example: `  iopctl leases inspect 17
   iopctl leases inspect req-5b1f -o json
-  iopctl leases inspect 17 --data-dir ./data/edge-1   # of an edge that is down`,
+  iopctl leases inspect 17 --data-dir ./data/edge-1   # of an edge that is down
+  iopctl leases inspect 17 --at-time 10m              # as it was ten minutes ago`,
 		Args:              exactly(1),
 		ValidArgsFunction: g.completeLeases,
 		RunE: func(c *cobra.Command, args []string) error {
-			l, err := g.lease(c, o, args[0])
+			l, err := g.lease(c, &o, args[0])
 			if err != nil {
 				return err
 			}
@@ -103,19 +98,28 @@ func newLeasesInspect(g *globals) *cobra.Command {
 	return c
 }
 
-func (g *globals) lease(c *cobra.Command, o offlineOptions, id string) (*adminapi.LeaseDetail, error) {
-	if o.dataDir != "" {
-		return offlineLease(o.dataDir, id)
-	}
-	client, err := g.client(c)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	return client.Lease(c.Context(), id)
+func (g *globals) lease(c *cobra.Command, o *pastOptions, id string) (*adminapi.LeaseDetail, error) {
+	return look(g, c, o, func(client *adminapi.Client, at adminapi.Moment) (*adminapi.LeaseDetail, error) {
+		return client.Lease(c.Context(), id, at)
+	}, func(x *offline) (*adminapi.LeaseDetail, error) { return x.lease(id) })
 }
 
 func showLease(p *page, l *adminapi.LeaseDetail) {
+	if l.State == "returned" {
+		p.fields(
+			[2]string{"Lease", strconv.FormatUint(l.ID, 10)}, [2]string{"State", "returned"}, [2]string{"Request", l.Request},
+			[2]string{"Provider", fmt.Sprintf("%s on node %s, generation %d", l.Provider, l.Node, l.Generation)},
+		)
+	} else {
+		showHeld(p, l)
+	}
+	if l.Story != nil {
+		p.line("")
+		showStory(p, l.Story)
+	}
+}
+
+func showHeld(p *page, l *adminapi.LeaseDetail) {
 	p.fields(
 		[2]string{"Lease", strconv.FormatUint(l.ID, 10)},
 		[2]string{"State", l.State},
@@ -137,7 +141,7 @@ func (g *globals) completeLeases(c *cobra.Command, args []string, _ string) ([]s
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	g.timeout = min(g.timeout, time.Second)
-	list, err := g.leases(c, offlineOptions{})
+	list, err := g.leases(c, &pastOptions{})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -16,23 +16,23 @@ func newQueue(g *globals) *cobra.Command {
 }
 
 func newQueueList(g *globals) *cobra.Command {
-	return &cobra.Command{
+	var o pastOptions
+	c := &cobra.Command{
 		Use:   "list",
 		Short: "List all waiting requests in order, and why each one waits",
 		Args:  exactly(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := g.client(c)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			l, err := client.Queue(c.Context())
+			l, err := look(g, c, &o, func(client *adminapi.Client, at adminapi.Moment) (*adminapi.WaiterList, error) {
+				return client.Queue(c.Context(), at)
+			}, (*offline).queue)
 			if err != nil {
 				return err
 			}
 			return g.print(c, l, func(p *page) { p.table(waiterTable(l.Waiters)) })
 		},
 	}
+	o.register(c)
+	return c
 }
 
 func waiterTable(waiters []adminapi.Waiter) *table {
