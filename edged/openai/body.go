@@ -40,7 +40,12 @@ func (x *exchange) readBody(r *http.Request) *failure {
 	x.setReadDeadline(began.Add(x.s.o.BodyTimeout))
 	for extended := 0; ; {
 		if len(x.body) == cap(x.body) && int64(len(x.body)) < size {
-			x.body = grow(x.body, min(size, int64(bodyGrowth*len(x.body))))
+			room := min(size, int64(bodyGrowth*len(x.body)))
+			if !x.charge(room) {
+				x.discard()
+				return &failure{kind: kindOverloaded, message: "The gateway holds as many large requests as it can at the moment. Try again after the time in Retry-After."}
+			}
+			x.body = grow(x.body, room)
 		}
 		n, err := r.Body.Read(x.body[len(x.body):min(int64(cap(x.body)), size)])
 		x.body = x.body[:len(x.body)+n]
@@ -57,6 +62,29 @@ func (x *exchange) readBody(r *http.Request) *failure {
 			extended = seconds
 			x.setReadDeadline(began.Add(x.s.o.BodyTimeout + time.Duration(seconds)*time.Second))
 		}
+	}
+}
+
+// charge has a larger body counted among all that are held at the same time; false: they would be too large together.
+// Memory is then the next thing to run out, and would take every running request along.
+func (x *exchange) charge(room int64) bool {
+	more := room - max(x.charged, bodyFirstBytes)
+	if more <= 0 {
+		return true
+	}
+	if x.s.bodies.Add(more) > x.s.o.MaxBodies {
+		x.s.bodies.Add(-more)
+		return false
+	}
+	x.charged = room
+	return true
+}
+
+// uncharge tells that the body is let go of.
+func (x *exchange) uncharge() {
+	if x.charged > 0 {
+		x.s.bodies.Add(bodyFirstBytes - x.charged)
+		x.charged = 0
 	}
 }
 

@@ -27,6 +27,7 @@ type exchange struct {
 	provKey string // the caller's own key for the backend
 
 	body      []byte // as the client sent it
+	charged   int64  // how large it may be without asking for more of what there is for all bodies
 	rewritten []byte // as the provider gets it
 	scan      scanner
 	model     *model
@@ -77,6 +78,7 @@ func (x *exchange) serve(r *http.Request) (abort bool) {
 	m := x.s.o.Metrics
 	m.Opened()
 	defer m.Closed()
+	defer x.uncharge()
 	x.shown = x.s.answerID(r, x.identify(r))
 	if x.fail == nil {
 		x.fail = x.prepare(r)

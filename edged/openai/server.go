@@ -22,6 +22,7 @@ type Options struct {
 	Logger  *slog.Logger
 
 	MaxBodyBytes   int64         // 32 MiB
+	MaxBodies      int64         // bytes of all large bodies at the same time; those beyond are refused: 1 GiB
 	QueueKeepalive time.Duration // a waiting stream gets a sign of life this often; 0 = never
 	BodyTimeout    time.Duration // for a request's body, and more for a long one: 30 s
 	StallTimeout   time.Duration // a client that takes nothing for so long is cut off: 5 min
@@ -34,6 +35,7 @@ type Server struct {
 	pool    sync.Pool // of *exchange
 	life    [8]byte   // random, so that ids of different lives differ
 	count   atomic.Uint64
+	bodies  atomic.Int64 // bytes set aside for bodies, beyond bodyFirstBytes each
 }
 
 // New returns a server without models: Swap gives it some.
@@ -46,6 +48,9 @@ func New(o Options) *Server {
 	}
 	if o.MaxBodyBytes <= 0 {
 		o.MaxBodyBytes = 32 << 20
+	}
+	if o.MaxBodies <= 0 {
+		o.MaxBodies = 1 << 30
 	}
 	orSpan(&o.BodyTimeout, 30*time.Second)
 	orSpan(&o.StallTimeout, 5*time.Minute)
