@@ -44,6 +44,7 @@ type link struct {
 	proposed   bool     // NodeReady is on its way to the machine, or was
 	refused    uint64   // newest configuration that the node would not take
 	saidReady  bool     // the node is ready, maybe with an older configuration than was pushed since
+	began      uint64   // the configuration of its registration
 	revision   uint64   // of the configuration that the node has confirmed
 	pushed     uint64   // of the newest that was sent to it
 	providers  []string // ids, of the newest payload

@@ -81,7 +81,7 @@ func (k *link) isReady(r *nodepb.Ready) {
 	}
 	k.mu.Lock()
 	k.saidReady = true
-	k.revision = max(k.revision, r.Revision)
+	k.revision = max(k.revision, k.began)
 	k.mu.Unlock()
 	k.confirmed()
 }

@@ -96,6 +96,7 @@ func (l *Links) register(life, call context.Context, reg *nodepb.Register, entry
 	if newer, ok := l.o.Catalog.Node(node); ok {
 		entry = newer // it may have changed while the registration was written
 	}
+	k.began = entry.Revision
 	k.holds(entry.Revision, entry.Payload)
 	k.send(l.accepted(k, out, entry))
 	l.insert(k)
