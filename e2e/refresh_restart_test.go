@@ -214,7 +214,10 @@ func TestRefreshKilledInBetween(t *testing.T) {
 			}
 			revision++
 		}
+		w.nodes["n1"].kill() // a fresh one, whose reconnects have not slowed down yet
 		w.again()
+		w.startNode("n1")
+		w.awaitLink("n1")
 		now := w.status().Revision
 		if now != revision && now != revision+1 {
 			t.Fatalf("round %d: revision %d after the kill, %d was answered before", round, now, revision)
