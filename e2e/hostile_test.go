@@ -135,3 +135,45 @@ func TestClientsHeadersAreNoneOfOurs(t *testing.T) {
 	}
 	w.awaitIdle()
 }
+
+// TestKilledEdgeAndAnOldClient: a client that speaks HTTP/1.0, as nginx does by default to what is behind it, takes the
+// end of its connection for the end of the answer. When the edge is killed in mid-stream it must see a reset; a whole
+// stream still ends plainly.
+func TestKilledEdgeAndAnOldClient(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, backend.Options{})
+	b.SetFor("cut", backend.Plan{Tokens: 4, Hold: backend.AfterTokens, At: 2})
+	l := shared(b, 2)
+	l.throttled = true
+	w := newWorld(t, l)
+	stream := func(tag string) (net.Conn, *bufio.Reader) {
+		c, err := net.Dial("tcp", w.edge.openai)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		_ = c.SetDeadline(time.Now().Add(patience))
+		body := `{"model":"m","stream":true,"user":"` + tag + `"}`
+		_, _ = fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.0\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		return c, bufio.NewReader(c)
+	}
+	_, in := stream("whole")
+	if all, err := io.ReadAll(in); err != nil || !strings.HasSuffix(string(all), "data: [DONE]\n\n") {
+		t.Errorf("a whole stream: %v: %q", err, all)
+	}
+	_, in = stream("cut")
+	for line := ""; !strings.HasPrefix(line, "data:"); {
+		var err error
+		if line, err = in.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.edge.kill()
+	if all, err := io.ReadAll(in); err == nil {
+		t.Errorf("the stream ended as if it were whole: %q", all)
+	}
+	b.LetAll()
+	w.restartEdge()
+	w.awaitLink("n1")
+	w.awaitIdle()
+}

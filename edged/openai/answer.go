@@ -121,6 +121,7 @@ func (x *exchange) goLive(sameLength bool) {
 	}
 	x.ours(h)
 	x.granted(h, DispatchedYes)
+	x.fragile(true)
 	x.w.WriteHeader(a.status)
 	a.live = true
 }
@@ -211,6 +212,7 @@ func (x *exchange) keepAlive(position int) {
 		h := x.w.Header()
 		streamHeader(h)
 		x.ours(h)
+		x.fragile(true)
 		x.w.WriteHeader(http.StatusOK)
 	}
 	b := append(a.buffer[:0], ": queued"...)

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"net"
 	"net/http"
 	"time"
 )
@@ -25,6 +24,9 @@ func (x *exchange) finish() (abort bool) {
 	case a.live && a.complete:
 		if rest := a.reader.end(); len(rest) > 0 {
 			_ = x.put(rest)
+		}
+		if a.writeErr == nil {
+			x.fragile(false)
 		}
 		return a.writeErr != nil
 	case a.live || a.early:
@@ -81,7 +83,7 @@ func (x *exchange) tellFailure() {
 }
 
 // breakOff ends an answer whose head the client already has: a stream gets an error event, and then the connection is
-// broken, so that nobody can take it for complete.
+// broken, so that nobody can take it for complete: the last chunk is missing, or it is reset (see fragile).
 func (x *exchange) breakOff() (abort bool) {
 	a := &x.answer
 	if waiting := a.early && !a.live; waiting || a.reader.events {
@@ -93,7 +95,6 @@ func (x *exchange) breakOff() (abort bool) {
 		b = append(x.errorEvent(b), "\n\n"...)
 		_ = x.send(b)
 	}
-	x.hardReset()
 	return true
 }
 
@@ -116,24 +117,4 @@ func (x *exchange) errorEvent(b []byte) []byte {
 		x.fail = f
 	}
 	return f.body(b)
-}
-
-// hardReset resets the connection of a client to whom its plain end would look like the end of the answer: one that
-// speaks HTTP/1.0. Others see that the last chunk is missing.
-func (x *exchange) hardReset() {
-	if x.r.ProtoAtLeast(1, 1) {
-		return
-	}
-	c, _, err := http.NewResponseController(x.w).Hijack()
-	if err != nil {
-		return
-	}
-	var tcp *net.TCPConn
-	if t, ok := c.(*net.TCPConn); ok {
-		tcp = t
-	}
-	if tcp != nil {
-		_ = tcp.SetLinger(0)
-	}
-	_ = c.Close()
 }

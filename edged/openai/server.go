@@ -80,7 +80,7 @@ const (
 // HTTP returns an HTTP server for s with its limits set. The caller serves with it and shuts it down.
 func (s *Server) HTTP() *http.Server {
 	return &http.Server{
-		Handler: s, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes, IdleTimeout: idleTimeout,
+		Handler: s, ConnContext: withConn, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
 	}
 }

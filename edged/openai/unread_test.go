@@ -70,11 +70,11 @@ func TestModelsForNobody(t *testing.T) {
 	conn, _ := e.dial("")
 	out := bufio.NewWriterSize(conn, 1<<16)
 	_ = conn.(*net.TCPConn).SetReadBuffer(4096)
-	cut := make(chan error, 1)
+	cut := make(chan struct{})
 	go func() {
 		for {
 			if _, err := io.WriteString(out, "GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-				cut <- err
+				close(cut)
 				return
 			}
 		}
