@@ -11,7 +11,7 @@ import (
 )
 
 // structure are changes that need a restart: the edit of the file, and the path that the report names.
-func structure(l *layout) map[string]struct {
+func structure() map[string]struct {
 	value any
 	path  string
 } {
@@ -64,7 +64,7 @@ func TestRefreshRestartRequiredAppliesNothing(t *testing.T) {
 	await(t, "one runs", func() bool { return b1.Stats().Held == 1 })
 	flights = append(flights, w.queue(ask{tag: "waiting", model: "only1"}, 1))
 	revision := w.status().Revision
-	changes := structure(&w.layout)
+	changes := structure()
 	all := map[string]any{}
 	for _, edit := range slices.Sorted(maps.Keys(changes)) {
 		c := changes[edit]
@@ -136,7 +136,7 @@ func TestRefreshLiveOnly(t *testing.T) {
 		flights = append(flights, w.queue(ask{tag: fmt.Sprint("waiting", i), model: "only1"}, i+1))
 	}
 	revision := w.status().Revision
-	changes := structure(&w.layout)
+	changes := structure()
 	mixed := func(l *layout) {
 		everythingLive(l)
 		for edit, c := range changes {
