@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -38,10 +37,11 @@ func (d *Daemon) serve() *servers {
 	requests, cutOff := context.WithCancel(context.Background())
 	s.cutOff = cutOff
 	s.openai = d.openai.HTTP()
+	s.openai.ErrorLog = newHTTPLog(d.log)
 	s.openai.BaseContext = func(net.Listener) context.Context { return requests }
 	s.admin = &http.Server{
 		Handler: d.adminHandler(), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
-		IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+		IdleTimeout: 2 * time.Minute, ErrorLog: newHTTPLog(d.log),
 	}
 	linking, stopLinks := context.WithCancel(context.Background())
 	s.stopLinks = stopLinks
