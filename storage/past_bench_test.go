@@ -53,7 +53,7 @@ func grow(t testing.TB, dir string, n int) uint64 {
 		at += fsm.Millisecond
 		last++
 		logs = append(logs, &raft.Log{
-			Index: last, Term: m.Term(), Type: raft.LogCommand, AppendedAt: time.Unix(1_700_000_000, int64(at)),
+			Index: last, Term: m.Term(), Type: raft.LogCommand, AppendedAt: time.Now(),
 			Data: EncodeEntry(&fsm.Entry{Term: m.Term(), Elapsed: at, Wall: m.Wall() + int64(at), Batches: []fsm.Batch{
 				{Session: session, Seq: seq, AckBelow: seq, Commands: []fsm.Command{c}},
 			}}),
@@ -123,4 +123,37 @@ func someLines(s *Story, err error) error {
 		return fmt.Errorf("%d lines, complete %t", len(s.Lines), s.Complete)
 	}
 	return err
+}
+
+// BenchmarkMillionLive asks a running store with as long a log, as the admin listener does, for a request of its middle
+// and for a recent one whose beginning is known.
+//
+//	go test ./storage -run '^$' -bench MillionLive -benchtime 1x
+func BenchmarkMillionLive(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "e1")
+	s := openAt(b, dir)
+	running(b, s, world(1, 4), func([]fsm.Effect) {})
+	closeStore(b, s)
+	last := grow(b, dir, 1_000_000)
+	s, err := Open(b.Context(), Options{Dir: dir, Replica: "e1", Version: "v1"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer closeStore(b, s)
+	for name, subject := range map[string]Subject{
+		"middle": {Request: fsm.RequestID(fmt.Sprintf("grown-%08d", 500_000))},
+		"recent": {Request: fsm.RequestID(fmt.Sprintf("grown-%08d", 999_000)), Since: last - 2000},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				p, err := s.Past()
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := someLines(p.Story(b.Context(), subject)); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
 }

@@ -82,17 +82,17 @@ func TestStories(t *testing.T) {
 		want    []string // of each line
 	}{
 		{Subject{Request: "r-1"}, []string{
-			"granted lease=1: admission of r-1 for model m (normal, 0 input tokens): granted lease 1 of p0 (node n1, generation 1)",
+			"granted lease=1: admission for model m (normal, 0 input tokens): granted lease 1 of p0 (node n1, generation 1)",
 			"returned lease=1: release of lease 1 (done): returned",
 			"already_released lease=1: release of lease 1 (done): already_released",
 		}},
 		{Subject{Request: "r-2"}, []string{
-			"queued lease=0: admission of r-2 for model m (normal, 0 input tokens): queued at position 1, place 2",
+			"queued lease=0: admission for model m (normal, 0 input tokens): queued at position 1, place 2",
 			"granted lease=2: lease 2 of p0 granted to the waiter (node n1, generation 1) after ",
 			"returned lease=2: lease 2 of p0 returned: session_ended; because of a new session of edge e1",
 		}},
 		{Subject{Lease: 2}, []string{"queued", "granted lease=2", "returned lease=2"}},
-		{Subject{Request: "r-3"}, []string{"queued", "removed lease=0: cancel of r-3: removed"}},
+		{Subject{Request: "r-3"}, []string{"queued", "removed lease=0: cancel: removed"}},
 		{Subject{Request: "r-4"}, []string{
 			"queued", "detached lease=0: detached: its session ended; it keeps its place for reattach_window_ms; because of a new session of edge e1",
 			"queued lease=0: taken over by request r-4b with the same fingerprint: ",

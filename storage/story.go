@@ -18,6 +18,8 @@ type Subject struct {
 	Lease    fsm.LeaseID // its story is that of its request
 	Node     fsm.NodeID
 	Provider fsm.ProviderID
+	// Since bounds the search for a request's beginning: nothing before this index is told. 0 = as far as the log goes.
+	Since uint64
 }
 
 // Line is one thing that happened to a subject.
@@ -141,11 +143,13 @@ func (p *Past) beforeLease(id fsm.LeaseID) (*traveller, error) {
 // request tells of a request from the first entry that names it on.
 func (t *teller) request(ctx context.Context, id fsm.RequestID) error {
 	p := t.past
-	named, from, err := p.mentions(ctx, []byte(id))
+	since := max(p.info.FirstIndex, t.story.Subject.Since)
+	t.story.From = since
+	named, from, err := p.mentions(ctx, []byte(id), since)
 	if err != nil {
 		return err
 	}
-	if from > p.info.FirstIndex {
+	if from > since {
 		t.story.From, t.story.Complete = from, false
 		var cancel context.CancelFunc // what was found is little, and worth telling
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), grace)
@@ -211,7 +215,7 @@ func (t *teller) start(track *tracker, id fsm.RequestID, named []uint64) (*trave
 	if err != nil {
 		return nil, err
 	}
-	w, err := p.travel(max(oldest, t.story.From-1))
+	w, err := p.travel(min(max(oldest, t.story.From-1), p.End()))
 	if err != nil {
 		return nil, err
 	}
@@ -245,10 +249,10 @@ const mentionsEach = 16384
 
 // mentions returns the entries that hold the bytes, from the newest back as far as ctx lets it, and how far that was.
 // It decodes nothing: an entry that holds them by chance does no harm.
-func (p *Past) mentions(ctx context.Context, what []byte) (indexes []uint64, from uint64, err error) {
+func (p *Past) mentions(ctx context.Context, what []byte, since uint64) (indexes []uint64, from uint64, err error) {
 	from = p.info.LastIndex + 1
-	for from > p.info.FirstIndex && ctx.Err() == nil {
-		low := p.info.FirstIndex
+	for from > since && ctx.Err() == nil {
+		low := since
 		if from > low+mentionsEach {
 			low = from - mentionsEach
 		}

@@ -3,6 +3,7 @@ package storage
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"iop/fsm"
@@ -97,7 +98,11 @@ func (t *tracker) tellCommand(l Line, c fsm.Command, s fsm.Step) {
 			l.Provider, l.Node, l.Generation = string(t.row.Provider), string(t.row.Node), uint64(t.row.Generation)
 		}
 	}
-	l.Text += tell(c) + ": " + tellOutcome(o)
+	text := tell(c)
+	if id := requestOf(c); id != "" { // whose story it is, is known
+		text = strings.Replace(text, " of "+string(id), "", 1)
+	}
+	l.Text += text + ": " + tellOutcome(o)
 	if s.Idle {
 		l.Text += "; the batch changed nothing (it was answered before, or its session had ended)"
 	}
