@@ -26,12 +26,12 @@ func (p past) At(ctx context.Context, index uint64, t time.Time) (*fsm.Machine, 
 	return h.At(ctx, index)
 }
 
-func (p past) Story(ctx context.Context, request fsm.RequestID, lease fsm.LeaseID) (*adminapi.Story, error) {
+func (p past) Story(ctx context.Context, request fsm.RequestID, lease fsm.LeaseID, since uint64) (*adminapi.Story, error) {
 	h, err := p.store.Past()
 	if err != nil {
 		return nil, err
 	}
-	s, err := h.Story(ctx, storage.Subject{Request: request, Lease: lease})
+	s, err := h.Story(ctx, storage.Subject{Request: request, Lease: lease, Since: since})
 	if errors.Is(err, storage.ErrUnreachable) {
 		return nil, nil
 	}

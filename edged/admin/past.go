@@ -16,8 +16,9 @@ import (
 type Past interface {
 	// At returns a machine of its own as it was after entry index, or, if that is 0, at a wall time.
 	At(ctx context.Context, index uint64, t time.Time) (*fsm.Machine, error)
-	// Story tells of a request, or if lease is not 0 of the request that had it.
-	Story(ctx context.Context, request fsm.RequestID, lease fsm.LeaseID) (*adminapi.Story, error)
+	// Story tells of a request, or if lease is not 0 of the request that had it, from index since on (0 = as far as the
+	// log goes back).
+	Story(ctx context.Context, request fsm.RequestID, lease fsm.LeaseID, since uint64) (*adminapi.Story, error)
 }
 
 const (
@@ -88,7 +89,7 @@ func readMoment(at, atTime string) (index uint64, t time.Time, err error) {
 }
 
 // story tells of a request or lease; nil if that can't be told now. The answer has its live part anyway.
-func (a *api) story(r *http.Request, request fsm.RequestID, lease fsm.LeaseID) *adminapi.Story {
+func (a *api) story(r *http.Request, request fsm.RequestID, lease fsm.LeaseID, since uint64) *adminapi.Story {
 	if a.Past == nil {
 		return nil
 	}
@@ -99,7 +100,7 @@ func (a *api) story(r *http.Request, request fsm.RequestID, lease fsm.LeaseID) *
 		return nil
 	}
 	defer leave()
-	s, err := a.Past.Story(ctx, request, lease)
+	s, err := a.Past.Story(ctx, request, lease, since)
 	if err != nil {
 		a.Logger.WarnContext(r.Context(), "a story can't be told", "request", request, "lease", lease, "error", err)
 		return nil

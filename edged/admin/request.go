@@ -45,7 +45,7 @@ func (a *api) lease(r *http.Request) (any, error) {
 	}
 	if found && v.Lease != 0 {
 		out := showLeaseDetail(&v, now)
-		out.Story = a.story(r, v.ID, 0)
+		out.Story = a.story(r, v.ID, 0, v.EnqueuedIndex)
 		return out, nil
 	}
 	number, _ := strconv.ParseUint(id, 10, 64)
@@ -66,11 +66,11 @@ func (a *api) lease(r *http.Request) (any, error) {
 // returned tells of a lease that was returned, by its id or that of its request; nil if the history has none.
 func (a *api) returned(r *http.Request, id string, number fsm.LeaseID) *adminapi.LeaseDetail {
 	if number != 0 {
-		if s := a.story(r, "", number); s != nil && len(s.Lines) > 0 {
+		if s := a.story(r, "", number, 0); s != nil && len(s.Lines) > 0 {
 			return pastLease(s, number)
 		}
 	}
-	if s := a.story(r, fsm.RequestID(id), 0); s != nil && len(s.Lines) > 0 {
+	if s := a.story(r, fsm.RequestID(id), 0, 0); s != nil && len(s.Lines) > 0 {
 		if d := pastLease(s, 0); d.ID != 0 {
 			return d
 		}
@@ -92,7 +92,7 @@ func (a *api) request(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	story := a.story(r, id, 0)
+	story := a.story(r, id, 0, v.EnqueuedIndex)
 	if !found {
 		if story == nil || len(story.Lines) == 0 {
 			return nil, gone("request", string(id), "/queue and /leases (iopctl queue list, iopctl leases list)")
