@@ -14,7 +14,7 @@
 //
 // The types of hashicorp/raft stay in raft.go, guard.go, snapstore.go and slog.go; the rest knows the interface
 // consensus, which a simulator can implement as well. Files on disk: directory.go; their formats: identity.go, entry.go,
-// snapshot.go, snapstore.go.
+// snapshot.go, snapstore.go; what makes sure that they are whole and belong together: seal.go, pages.go, binding.go.
 //
 // A write that fails or hangs ends the store (Failed): after a failed fsync nothing may be assumed of the file, so
 // nothing is acknowledged any more and the process has to end and open the directory anew.

@@ -259,7 +259,7 @@ func TestEveryEntryOfTheLogHasABase(t *testing.T) {
 	for i := range 1200 {
 		must(t, x, admit(fmt.Sprintf("r-%d", i)), fsm.Granted, fsm.Queued)
 		if i%25 == 24 {
-			if err := s.snapshots.take(); err != nil {
+			if err := s.log.snapshot(); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -133,8 +133,22 @@ func (s *Store) start(ctx context.Context) error {
 	if s.Err() != nil {
 		return s.cause
 	}
+	if err := s.consistent(); err != nil {
+		return err
+	}
 	go s.snapshots.run()
 	return nil
+}
+
+// consistent refuses a state that breaks the machine's invariants, before anybody builds on it.
+func (s *Store) consistent() (err error) {
+	s.replica.view(func(m *fsm.Machine) {
+		if err = m.Check(); err != nil {
+			err = fmt.Errorf("%w: the state in %s at entry %d is not consistent: %w; restore the directory from a backup, and report it with a copy of the directory",
+				ErrDamaged, s.dir.path, m.Index(), err)
+		}
+	})
+	return err
 }
 
 // examine refuses a directory that is damaged, before anything in it is changed.
