@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,9 @@ type refreshOptions struct {
 	expected uint64
 	offlineOptions
 }
+
+// refreshTimeout is --timeout of refresh, if none is given: the log may take its time, and then the nodes.
+const refreshTimeout = 30 * time.Second
 
 func newRefresh(g *globals) *cobra.Command {
 	var o refreshOptions
@@ -67,6 +71,9 @@ func (g *globals) refresh(c *cobra.Command, o *refreshOptions) (*adminapi.Refres
 	}
 	if o.dataDir != "" {
 		return g.refreshOffline(c, o, r)
+	}
+	if !c.Flags().Changed("timeout") {
+		g.timeout = refreshTimeout
 	}
 	client, err := g.client(c)
 	if err != nil {

@@ -74,7 +74,7 @@ func (d *Daemon) refreshFrom(ctx context.Context, q adminapi.RefreshRequest, sou
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	a, err := d.judge(q, candidate, seen)
+	a, err := d.judge(ctx, q, candidate, seen)
 	if err == nil && a.Target != nil {
 		err = d.apply(ctx, a, source)
 	}
@@ -165,7 +165,7 @@ type applying struct {
 }
 
 // judge compares the candidate with what runs now. The caller has the turn.
-func (d *Daemon) judge(q adminapi.RefreshRequest, candidate *configs.Edge, seen fsm.Revision) (*applying, error) {
+func (d *Daemon) judge(ctx context.Context, q adminapi.RefreshRequest, candidate *configs.Edge, seen fsm.Revision) (*applying, error) {
 	running := d.running()
 	a := &applying{Proposal: refresh.Judge(running, candidate, q.LiveOnly), on: running.Revision, dryRun: q.DryRun}
 	differs := len(a.Report.ChangedPaths) > 0
@@ -177,7 +177,7 @@ func (d *Daemon) judge(q adminapi.RefreshRequest, candidate *configs.Edge, seen 
 		a.offer = hashOf(candidate.Canonical())
 	}
 	if a.Target == nil {
-		return a, d.offerAgain(a)
+		return a, d.offerAgain(ctx, a)
 	}
 	a.document, a.plan = a.Target.Canonical(), refresh.Plan(a.Target)
 	var touched fsm.Preview
@@ -217,7 +217,7 @@ func (d *Daemon) apply(ctx context.Context, a *applying, source string) error {
 
 // offerAgain notes that the file on disk, which says what runs already, is the one that this edge knows: so the next start
 // does not take it for a changed one, and does not roll back what is refreshed until then.
-func (d *Daemon) offerAgain(a *applying) error {
+func (d *Daemon) offerAgain(ctx context.Context, a *applying) error {
 	if a.Report.Result != adminapi.RefreshNoChange || a.offer == "" {
 		return nil
 	}
@@ -231,7 +231,7 @@ func (d *Daemon) offerAgain(a *applying) error {
 	if known {
 		return nil
 	}
-	_, err := d.propose(context.Background(), c)
+	_, err := d.propose(ctx, c)
 	return err
 }
 

@@ -162,3 +162,45 @@ func TestPathsQuoteWhatWouldBeMisread(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// Models come and go; nodes, providers and adapters stay as they are until a restart.
+func TestLivePartOfWhatComesAndGoes(t *testing.T) {
+	running, candidate := example(t, nil), example(t, func(e *configs.Edge) {
+		added := e.Nodes[0]
+		added.ID = "n-new"
+		e.Nodes = []configs.CatalogNode{e.Nodes[1], added} // Nodes[0] goes
+		e.Nodes[0].Providers = nil
+		e.Models = append(e.Models[1:], configs.Model{ID: "m-new", Providers: map[string]string{}})
+		e.OpenAI.PrincipalTokens = nil
+	})
+	got := LivePart(&running.Cluster, &candidate.Cluster)
+	names := func(c *configs.Cluster) (nodes, models, providers []string) {
+		for _, n := range c.Nodes {
+			nodes = append(nodes, n.ID)
+			for _, p := range n.Providers {
+				providers = append(providers, p.ID)
+			}
+		}
+		for _, m := range c.Models {
+			models = append(models, m.ID)
+		}
+		slices.Sort(nodes)
+		slices.Sort(providers)
+		slices.Sort(models)
+		return nodes, models, providers
+	}
+	wantNodes, _, wantProviders := names(&running.Cluster)
+	_, wantModels, _ := names(&candidate.Cluster)
+	nodes, models, providers := names(got)
+	if diff := cmp.Diff(wantNodes, nodes) + cmp.Diff(wantModels, models) + cmp.Diff(wantProviders, providers); diff != "" {
+		t.Error(diff)
+	}
+	if len(got.OpenAI.PrincipalTokens) != len(running.OpenAI.PrincipalTokens) {
+		t.Error("the principals went over")
+	}
+	before := running.Canonical()
+	got.Nodes[0].Alias, got.Models[0].ID = "changed", "changed"
+	if string(running.Canonical()) != string(before) {
+		t.Error("the live part shares its entries with what runs")
+	}
+}
