@@ -90,7 +90,9 @@ func (b *Backend) beginOrWait(ctx context.Context, r *Run) (*running, bool) {
 		}
 		if b.Stats().Aborted == aborted {
 			b.mu.Lock()
-			b.stats.Violations++
+			if ctx.Err() == nil { // else its caller had left before it began: it never ran, and nobody thinks it does
+				b.stats.Violations++
+			}
 			b.mu.Unlock()
 			return nil, false
 		}
