@@ -181,8 +181,11 @@ func TestRefreshOfAStoppedEdge(t *testing.T) {
 		t.Errorf("with another revision expected: %d", code)
 	}
 	for _, args := range [][]string{
-		{"refresh", "-f", other, "--data-dir", dir}, {"refresh", "--dry-run", "--data-dir", dir}, {"config", "diff", "--data-dir", dir},
-		{"refresh", "-f", "/does/not/exist"}, {"refresh", "more"},
+		{"refresh", "-f", other, "--data-dir", dir},
+		{"refresh", "--dry-run", "--data-dir", dir},
+		{"config", "diff", "--data-dir", dir},
+		{"refresh", "-f", "/does/not/exist"},
+		{"refresh", "more"},
 	} {
 		if code, out, _ := run(t, args...); code != 2 {
 			t.Errorf("%v: code %d\n%s", args, code, out)

@@ -1,9 +1,11 @@
-// Package refresh turns a configuration into what admission needs of it. edged calls Plan before every ApplyConfig.
+// Package refresh turns a configuration into what admission needs of it, and tells what a changed one would change: which
+// values, whether a running edge can take them (Live) or needs a restart, and what is left if only the live part is taken.
 //
-// Classification (which changes are live, which need a restart), the dry run and the apply of a refresh come here too. It
-// decides nothing about requests and applies nothing by itself.
+// edged calls Plan before every ApplyConfig and Judge before every refresh; iopctl calls Judge against the files of a
+// stopped edge. It reads no file, decides nothing about requests and applies nothing.
 //
-// Where next: configs (the schema and its rules), fsm/config.go (what becomes of the plan).
+// Where next: report.go (Judge), class.go (the table of classes), diff.go, live.go, catalog.go (Plan); configs (the schema and
+// its rules), fsm/apply.go (what becomes of the plan), edged/refresh.go (the apply).
 package refresh
 
 import (
