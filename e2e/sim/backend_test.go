@@ -11,8 +11,8 @@ import (
 // left out on purpose. What may run beyond it:
 //
 //   - a call whose lease went back after fence_timeout_ms without a word, or because its node lied (excuse);
-//   - with several edges, a call over a link that the machine has ended and of which nobody has told the node yet: the
-//     gate's business.
+//   - with several edges, a call over a link that the machine has ended without its edge (its session ended while it
+//     lived, its node left the configuration), until the node has heard of it: the gate's business.
 func (w *world) countCalls(n *node, fresh *call) {
 	busy := 0
 	for _, r := range n.runs {

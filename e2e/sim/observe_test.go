@@ -20,8 +20,14 @@ type observer struct {
 	returned map[fsm.LeaseID]bool
 	most     map[fsm.LeaseID]int // largest capacity since the grant
 	excused  map[fsm.LeaseID]bool
+	unheard  map[linkKey]bool // links of which the machine was not told by their edge that they are lost
 	batches  map[batchKey]seen
 	acks     map[fsm.SessionID]uint64
+}
+
+type linkKey struct {
+	node       fsm.NodeID
+	generation fsm.Generation
 }
 
 type batchKey struct {
@@ -38,7 +44,7 @@ func newObserver(w *world) *observer {
 	m := fsm.New()
 	return &observer{
 		w: w, machine: m, image: m.Image(), granted: map[fsm.LeaseID]bool{}, returned: map[fsm.LeaseID]bool{},
-		most: map[fsm.LeaseID]int{}, excused: map[fsm.LeaseID]bool{}, batches: map[batchKey]seen{}, acks: map[fsm.SessionID]uint64{},
+		most: map[fsm.LeaseID]int{}, excused: map[fsm.LeaseID]bool{}, unheard: map[linkKey]bool{}, batches: map[batchKey]seen{}, acks: map[fsm.SessionID]uint64{},
 	}
 }
 
@@ -189,8 +195,15 @@ func (o *observer) effect(x *fsm.Effect, before *fsm.Image, alone bool) {
 		if x.Reason == fsm.ReasonFenceTimeout {
 			o.w.excuse(x.Grant.Lease, "fence timeout")
 		}
+		if o.unheard[linkKey{x.Node, x.Generation}] && x.Reason != fsm.ReasonReported {
+			o.w.excuse(x.Grant.Lease, "its link ended elsewhere, and its edge lives")
+		}
 		if alone {
 			o.fenced(x, before)
+		}
+	case fsm.EffectLinkFenced:
+		if len(o.w.edges) > 1 && (x.Reason == fsm.ReasonSessionEnded || x.Reason == fsm.ReasonRemoved) {
+			o.unheard[linkKey{x.Node, x.Generation}] = true
 		}
 	case fsm.EffectEnded:
 		o.ended++
