@@ -44,7 +44,7 @@ func surplus(names []string, first uint64) []string {
 }
 
 // cutAt returns where the log may begin if it has to keep everything from keep on: behind the newest snapshot before
-// that, so that every entry that stays has a base. Without such a snapshot it is keep.
+// that, so that every entry that stays has a base. Without such a snapshot nothing can go yet.
 func (s *snapStore) cutAt(keep uint64) (uint64, error) {
 	names, err := snapshotNames(s.dir)
 	if err != nil {
@@ -55,5 +55,5 @@ func (s *snapStore) cutAt(keep uint64) (uint64, error) {
 			return index + 1, nil
 		}
 	}
-	return keep, nil
+	return 1, nil
 }

@@ -103,7 +103,20 @@ func (h *history) load(log raft.LogStore, first, last uint64) error {
 		n := to - i + 1
 		h.span(to, int(n), int64(n)*int64(len(l.Data)+entryOverhead), l.AppendedAt)
 	}
+	h.date()
 	return nil
+}
+
+// date gives marks without a time that of the next one: raft writes the first entry of a cluster, which names its
+// members, without one, and it is not ancient because of that.
+func (h *history) date() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := len(h.marks) - 2; i >= 0; i-- {
+		if h.marks[i].at.IsZero() {
+			h.marks[i].at = h.marks[i+1].at
+		}
+	}
 }
 
 // historySamples is how many entries load looks at.

@@ -31,7 +31,7 @@ type base struct {
 	name  string // of the snapshot
 }
 
-// ErrUnreachable: the history asked for is not kept any more, or not there yet.
+// ErrUnreachable means that the history asked for is not kept any more, or not there yet.
 var ErrUnreachable = errors.New("not in the history that is kept")
 
 // OpenPast opens the directory of a stopped, crashed or copied replica without changing anything in it. That of a

@@ -329,3 +329,32 @@ func TestRawEntriesAreThoseOfTheStore(t *testing.T) {
 		t.Errorf("%d entries, %v", n, err)
 	}
 }
+
+// The entry that names the members has no time; it made the oldest part of the log look ancient after a restart, which
+// was then removed long before its day was over.
+func TestFirstEntryIsNotAncient(t *testing.T) {
+	dir, _, _ := aPast(t)
+	s := openAt(t, dir)
+	s.guard.history.least = 1
+	if keep := s.guard.history.keepFrom(s.Stats().LastIndex); keep != 1 {
+		t.Errorf("the log would be cut up to %d", keep)
+	}
+}
+
+// As long as no snapshot is older than what has to stay, nothing is cut: the entries would have no base.
+func TestNothingIsCutWithoutABase(t *testing.T) {
+	dir, _, _ := aPast(t)
+	s := openAt(t, dir)
+	if at, err := s.snapStore().cutAt(5); err != nil || at != 1 {
+		t.Errorf("without a snapshot: %d, %v", at, err)
+	}
+	if err := s.snapshots.take(); err != nil {
+		t.Fatal(err)
+	}
+	taken := s.snapshots.taken.Load()
+	for keep, want := range map[uint64]uint64{taken: 1, taken + 1: taken + 1, taken + 9: taken + 1} {
+		if at, err := s.snapStore().cutAt(keep); err != nil || at != want {
+			t.Errorf("to keep from %d: cut at %d, %v, want %d", keep, at, err, want)
+		}
+	}
+}

@@ -42,7 +42,7 @@ func CopyPast(ctx context.Context, dir, into string) error {
 	if err == nil || !errors.Is(err, ErrDamaged) && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return fmt.Errorf("%w and written to all the time: no consistent copy of %s could be taken (%v)", ErrLocked, dir, err)
+	return fmt.Errorf("%w and written to all the time: no consistent copy of %s could be taken (%w)", ErrLocked, dir, err)
 }
 
 // copyOnce copies the snapshots first: then the log reaches at least as far.
