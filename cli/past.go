@@ -201,8 +201,13 @@ func showStory(p *page, s *adminapi.Story) {
 	}
 	t := &table{
 		columns: []column{
-			{name: "INDEX", right: true}, {name: "TIME"}, {name: "EDGE", wide: true}, {name: "SESSION", right: true, wide: true},
-			{name: "GEN", right: true, wide: true}, {name: "OUTCOME"}, {name: "WHAT HAPPENED"},
+			{name: "INDEX", right: true},
+			{name: "TIME"},
+			{name: "EDGE", wide: true},
+			{name: "SESSION", right: true, wide: true},
+			{name: "GEN", right: true, wide: true},
+			{name: "OUTCOME"},
+			{name: "WHAT HAPPENED"},
 		},
 		empty: fmt.Sprintf("The log knows nothing of it between index %d and %d.", s.From, s.To),
 	}

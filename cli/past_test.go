@@ -137,8 +137,13 @@ func TestPastOfADamagedReplica(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, args := range [][]string{
-				{"leases", "list"}, {"leases", "inspect", "1"}, {"queue", "list"}, {"requests", "explain", "r-1"},
-				{"debug", "log"}, {"debug", "check"}, {"debug", "diff", "--from", "1"},
+				{"leases", "list"},
+				{"leases", "inspect", "1"},
+				{"queue", "list"},
+				{"requests", "explain", "r-1"},
+				{"debug", "log"},
+				{"debug", "check"},
+				{"debug", "diff", "--from", "1"},
 			} {
 				code, out, errs := run(t, append(args, "--data-dir", dir)...)
 				if code != cli.ExitFailure || out != "" || !strings.Contains(errs, "log.db") || !strings.Contains(errs, "restore the directory from a backup") {
