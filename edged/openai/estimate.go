@@ -53,9 +53,10 @@ const (
 
 // tally sums up the text for the model.
 type tally struct {
-	sum  int64 // in 1/64 tokens
-	what int
-	next meaning
+	sum    int64 // in 1/64 tokens
+	what   int
+	next   meaning
+	images int // pictures so far
 }
 
 // key takes a key that str has already weighed; was is the sum before it.
@@ -81,7 +82,8 @@ func (t *tally) key(k []byte, plain bool, was int64) {
 func (t *tally) value(v []byte, plain bool, was int64) {
 	switch {
 	case t.next == meansImage || len(v) > 64 && string(v[:5]) == "data:":
-		t.sum = was + imageTokens(v, plain)*tokenUnit
+		t.images++
+		t.sum = was + imageTokens(v, plain && t.images <= imagesMax)*tokenUnit
 	case t.next == meansSound:
 		t.sum = was + int64(len(v))/soundBytesPerToken*tokenUnit
 	}

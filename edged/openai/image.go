@@ -16,6 +16,7 @@ const (
 	imageTokensMin = 16
 	imageTokensMax = 16384
 	imageHeadBytes = 64 << 10 // of its base64, how much is read to find its size
+	imagesMax      = 1024     // of one request whose sizes are looked at: a body has room for a million fake ones
 
 	soundBytesPerToken = 1500 // of base64: about a tenth of a second of 16 kHz sound
 )
