@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
@@ -88,8 +89,8 @@ func run(seed uint64, list []step, tell bool) (r result) {
 	w := newWorld(seed, tell)
 	defer func() {
 		p := recover()
+		r.tally, r.story = maps.Clone(w.tally), w.story.lines
 		w.bury()
-		r.tally, r.story = w.tally, w.story.lines
 		switch f := p.(type) {
 		case nil:
 		case fault:
