@@ -215,6 +215,11 @@ func (x *load) awaitAnswers(n int64) {
 }
 
 // pause stops all clients between two requests.
-func (x *load) pause() (resume func()) { x.turn.Lock(); return x.turn.Unlock }
+func (x *load) pause() (resume func()) {
+	x.turn.Lock()
+	resume = sync.OnceFunc(x.turn.Unlock)
+	x.w.t.Cleanup(resume) // before end, if the test ends meanwhile
+	return resume
+}
 
 func (x *load) end() { x.stopped.Store(true); x.wait.Wait() }

@@ -74,8 +74,10 @@ func (x *traffic) awaitAnswers(n int64) {
 func (x *traffic) pause() (resume func()) {
 	x.w.t.Helper()
 	x.turn.Lock()
+	resume = sync.OnceFunc(x.turn.Unlock)
+	x.w.t.Cleanup(resume) // before stop, if the test ends meanwhile
 	await(x.w.t, "only the stream is in flight beside the test", func() bool { return x.w.provider("side").InFlight == 1 })
-	return x.turn.Unlock
+	return resume
 }
 
 func (x *traffic) stop() {
