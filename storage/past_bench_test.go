@@ -125,8 +125,8 @@ func someLines(s *Story, err error) error {
 	return err
 }
 
-// BenchmarkMillionLive asks a running store with as long a log, as the admin listener does, for a request of its middle
-// and for a recent one whose beginning is known.
+// BenchmarkMillionLive asks a running store with as long a log and one snapshot for a recent request whose beginning is
+// known, as the admin listener does for every request in being.
 //
 //	go test ./storage -run '^$' -bench MillionLive -benchtime 1x
 func BenchmarkMillionLive(b *testing.B) {
@@ -134,26 +134,35 @@ func BenchmarkMillionLive(b *testing.B) {
 	s := openAt(b, dir)
 	running(b, s, world(1, 4), func([]fsm.Effect) {})
 	closeStore(b, s)
-	last := grow(b, dir, 1_000_000)
+	grow(b, dir, 1_000_000)
 	s, err := Open(b.Context(), Options{Dir: dir, Replica: "e1", Version: "v1"})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer closeStore(b, s)
-	for name, subject := range map[string]Subject{
-		"middle": {Request: fsm.RequestID(fmt.Sprintf("grown-%08d", 500_000))},
-		"recent": {Request: fsm.RequestID(fmt.Sprintf("grown-%08d", 999_000)), Since: last - 2000},
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				p, err := s.Past()
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := someLines(p.Story(b.Context(), subject)); err != nil {
-					b.Error(err)
-				}
-			}
-		})
+	for s.Stats().SnapshotIndex == 0 {
+		select {
+		case <-time.After(snapshotPoll):
+		case <-b.Context().Done():
+			b.Fatal("no snapshot")
+		}
+	}
+	x, err := s.OpenSession(b.Context(), "e1", func([]fsm.Effect) {})
+	if err != nil {
+		b.Fatal(err)
+	}
+	must(b, x, admit("recent"), fsm.Granted, fsm.Queued, fsm.Refused)
+	since := s.Stats().LastIndex
+	for i := range 2000 {
+		must(b, x, admit(fmt.Sprint(i)), fsm.Granted, fsm.Queued, fsm.Refused)
+	}
+	for b.Loop() {
+		p, err := s.Past()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := someLines(p.Story(b.Context(), Subject{Request: "recent", Since: since})); err != nil {
+			b.Error(err)
+		}
 	}
 }

@@ -348,10 +348,14 @@ func TestNothingIsCutWithoutABase(t *testing.T) {
 	if at, err := s.snapStore().cutAt(5); err != nil || at != 1 {
 		t.Errorf("without a snapshot: %d, %v", at, err)
 	}
-	if err := s.snapshots.take(); err != nil {
+	if err := s.log.snapshot(); err != nil {
 		t.Fatal(err)
 	}
-	taken := s.snapshots.taken.Load()
+	list, err := s.snapStore().List()
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	taken := list[0].Index
 	for keep, want := range map[uint64]uint64{taken: 1, taken + 1: taken + 1, taken + 9: taken + 1} {
 		if at, err := s.snapStore().cutAt(keep); err != nil || at != want {
 			t.Errorf("to keep from %d: cut at %d, %v, want %d", keep, at, err, want)
