@@ -11,7 +11,7 @@ import (
 
 func newDebug(g *globals) *cobra.Command {
 	c := newGroup("debug", "Look into a data directory: the log, its invariants, what changed")
-	c.AddCommand(newDebugLog(), newDebugCheck(g), newDebugDiff(g))
+	c.AddCommand(newDebugLog(), newDebugStory(g), newDebugCheck(g), newDebugDiff(g))
 	return c
 }
 

@@ -56,6 +56,9 @@ func TestPastOfAStoppedReplica(t *testing.T) {
 		"debug diff --data-dir DIR --from 3",
 		"debug diff --data-dir DIR --from 6 --to 6",
 		"debug diff --data-dir DIR --from 7 --to 6",
+		"debug story --data-dir DIR --node n1",
+		"debug story --data-dir DIR --provider p1",
+		"debug story --data-dir DIR",
 		"debug check --data-dir DIR",
 	} {
 		code, out, errs := run(t, strings.Fields(strings.ReplaceAll(line, "DIR", dir))...)
