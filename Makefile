@@ -18,7 +18,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## edge, node and a demo backend in one process; prints a curl line
-	go run -ldflags '$(LDFLAGS)' ./cli/cmd/iopctl dev
+	go run -ldflags "$(LDFLAGS) -X 'main.called=go run ./cli/cmd/iopctl'" ./cli/cmd/iopctl dev
 
 build: ## edged, noded and iopctl into bin/
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./edged/cmd/edged ./noded/cmd/noded ./cli/cmd/iopctl

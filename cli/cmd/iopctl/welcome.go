@@ -8,6 +8,10 @@ import (
 // adminDefault is the address that iopctl asks if none is named.
 const adminDefault = "127.0.0.1:9080"
 
+// called is how one calls iopctl in the terminal that reads the welcome; make run, which puts no iopctl into the path, gives
+// another word for it by -ldflags "-X main.called=…".
+var called = "iopctl"
+
 // welcome tells how to use what now runs.
 func (g *gateway) welcome(openai, admin string) {
 	flag := ""
@@ -24,7 +28,7 @@ func (g *gateway) welcome(openai, admin string) {
 	line("Look at it from another terminal:")
 	line("")
 	for _, command := range []string{"status", "leases list", "queue list"} {
-		line("  iopctl %s%s", command, flag)
+		line("  %s %s%s", called, command, flag)
 	}
 	line("")
 	line("  %-10s a demo built in: it streams made-up words, two requests at a time", demoModel)
