@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"iop/fsm"
 )
@@ -132,12 +133,31 @@ func (d *difference) provider(was, is *fsm.ProviderRow) {
 		d.say("provider %s: draining %s", id, onOff(is.Draining))
 	}
 	if was.Config != is.Config {
-		d.say("provider %s: configuration changed: capacity %d → %d, enabled %t → %t, priority %d → %d", id, was.Config.Capacity, is.Config.Capacity,
-			was.Config.Enabled, is.Config.Enabled, was.Config.Priority, is.Config.Priority)
+		d.say("provider %s: configuration changed: %s", id, strings.Join(changed(&was.Config, &is.Config), ", "))
 	}
 	if a, b := was.Granted-was.Returned, is.Granted-is.Returned; a != b {
 		d.say("provider %s: in flight %d → %d", id, a, b)
 	}
+}
+
+// changed names what is different between two configurations of a provider, and nothing else.
+func changed(was, is *fsm.ProviderConfig) []string {
+	var words []string
+	field := func(name string, a, b any) {
+		if a != b {
+			words = append(words, fmt.Sprintf("%s %v → %v", name, a, b))
+		}
+	}
+	field("node", was.Node, is.Node)
+	field("capacity", was.Capacity, is.Capacity)
+	field("long capacity", was.LongCapacity, is.LongCapacity)
+	field("context window", was.ContextWindow, is.ContextWindow)
+	field("priority", was.Priority, is.Priority)
+	field("enabled", was.Enabled, is.Enabled)
+	if was.Can != is.Can {
+		words = append(words, "what it can do")
+	}
+	return words
 }
 
 func (d *difference) request(was, is *fsm.RequestRow) {

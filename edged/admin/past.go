@@ -68,7 +68,7 @@ func (a *api) see(r *http.Request, fn func(*fsm.Machine, moment)) error {
 	m, err := a.Past.At(ctx, index, t)
 	if err != nil {
 		return &adminapi.Error{
-			Code: "unreachable", Message: err.Error(), Cure: "the log keeps what edge.history allows; 'iopctl debug check --data-dir DIR' of a copy tells how far it reaches",
+			Code: "unreachable", Message: err.Error(), Cure: "the log keeps what edge.history allows; 'iopctl debug check --data-dir DIR' tells how far it reaches",
 			Status: http.StatusNotFound,
 		}
 	}
