@@ -154,7 +154,7 @@ func stream(t *testing.T, seed uint64, count int) []timed {
 	g := newGenerator(seededBy(seed), p.n)
 	g.next = map[SessionID]uint64{}
 	var out []timed
-	now := Time(Millisecond)
+	now := Millisecond
 	for len(out) < count {
 		now += Time(g.pick(12)/10) * Millisecond
 		x := timed{at: now}
