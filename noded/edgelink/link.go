@@ -27,13 +27,17 @@ type Options struct {
 	DialTimeout    time.Duration // also for the answer to Register: 5 s
 	StopWait       time.Duration // how long running runs may go on after ctx ended; 0 = they are canceled at once
 	BackoffMin     time.Duration // 100 ms
-	BackoffMax     time.Duration // 10 s
+	BackoffMax     time.Duration // BackoffMax
 	BackoffReset   time.Duration // a link that was up this long starts anew at BackoffMin: 30 s
 	MaxConnections int           // data connections, more than any node has slots: 16,384
 
 	// Observe is told of every change of the link's state, one call at a time; may be nil. It must not block.
 	Observe func(State)
 }
+
+// BackoffMax is the longest pause between two attempts. An edge that comes back takes its nodes to be about to connect for
+// provider_pool.startup_grace_ms; if a node pauses longer, the waiters that the edge kept are refused meanwhile.
+const BackoffMax = 4 * time.Second
 
 // State is a link's condition for the node's own log and status.
 type State struct {
@@ -87,7 +91,7 @@ func New(o Options) (*Link, error) {
 	}
 	orSpan(&o.DialTimeout, 5*time.Second)
 	orSpan(&o.BackoffMin, 100*time.Millisecond)
-	orSpan(&o.BackoffMax, 10*time.Second)
+	orSpan(&o.BackoffMax, BackoffMax)
 	orSpan(&o.BackoffReset, 30*time.Second)
 	if o.MaxConnections <= 0 {
 		o.MaxConnections = 16 << 10
