@@ -79,7 +79,7 @@ var refusals = map[string]struct {
 }{
 	"queue_full":            {kindQueueFull, "The queue is full. Try again after the time in Retry-After, or ask the operator to raise provider_pool.max_queue or to add capacity."},
 	"queue_timeout":         {kindQueueTimeout, "The request waited for a free slot until its deadline. Try again later, or ask the operator to raise provider_pool.queue_timeout_ms or to add capacity."},
-	"unavailable":           {kindUnavailable, "No provider of this model is connected and healthy. Try again later; the operator sees the cause with 'iopctl providers list'."},
+	"unavailable":           {kindUnavailable, "No provider of this model is connected and healthy. Try again later; the operator sees the cause with 'iopctl providers list -o wide'."},
 	"draining":              {kindUnavailable, "All providers of this model are being drained for maintenance. Try again later."},
 	"model_not_found":       {kindNoModel, "The model does not exist. GET /v1/models lists the models there are."},
 	"context_too_long":      {kindTooLong, "The input is too long for every provider of this model. Shorten it, or use a model with a longer context."},
