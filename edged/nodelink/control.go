@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -84,7 +85,11 @@ func (l *Links) live(life context.Context, k *link, s stream) {
 	sender.Wait()
 	timer.Stop()
 	l.o.Metrics.LinkDown(string(k.node), reason.String())
-	l.o.Logger.Info("link: gone", "node", k.node, "generation", k.generation, "reason", reason.String())
+	level := slog.LevelWarn
+	if reason == fsm.ReasonGoodbye || reason == fsm.ReasonSuperseded {
+		level = slog.LevelInfo
+	}
+	l.o.Logger.Log(context.Background(), level, "link: gone", "node", k.node, "generation", k.generation, "reason", reason.String())
 }
 
 // flushWait is how long a node may take to read the last frames of an orderly end.

@@ -21,10 +21,12 @@ func (x *exchange) ended(ctx context.Context, e *End) (why fsm.Reason, requeue b
 		x.fail = &failure{kind: kindMalformed, dispatched: DispatchedNo, message: "The request can't be passed on: " + e.Message + "."}
 		return fsm.ReasonNotRun, false
 	case e.Dispatched == DispatchedNo && !a.committed():
-		a.hold(cause(e))
+		a.hold(publicCause(e))
+		x.s.o.Logger.Warn("not run", "request", x.shown, "provider", x.out.Grant.Provider, "node", x.out.Grant.Node,
+			"code", e.Code, "cause", e.Message)
 		return fsm.ReasonNotRun, true
 	}
-	x.fail = &failure{kind: kindProvider, dispatched: e.Dispatched, message: "The provider failed during the request (" + cause(e) + "). Try again."}
+	x.fail = &failure{kind: kindProvider, dispatched: e.Dispatched, message: "The provider failed during the request (" + publicCause(e) + "). Try again."}
 	why = fsm.ReasonBackendError
 	switch e.Code {
 	case endTimeout:
@@ -39,14 +41,24 @@ func (x *exchange) ended(ctx context.Context, e *End) (why fsm.Reason, requeue b
 	return why, false
 }
 
-// cause tells an end in words.
-func cause(e *End) string {
-	code := e.Code
-	if code == "" {
-		code = "incomplete answer"
+// publicCause tells a client how an exchange ended: the code and what it means, but not where the backend stands. The
+// log has the rest.
+func publicCause(e *End) string {
+	switch e.Code {
+	case "":
+		return "incomplete answer"
+	case "connect_failed":
+		return "connect_failed: its backend refused the connection or could not be reached"
+	case "busy":
+		return "busy: its backend is loading or at its limit"
+	case "concurrency":
+		return "concurrency: its node had no slot free"
+	case "backend_broke":
+		return "backend_broke: the connection to its backend ended before the answer did"
+	case endTimeout:
+		return "backend_timeout: its backend did not answer in time"
+	case endLinkLost:
+		return "link_lost: the connection to its node was lost"
 	}
-	if e.Message == "" {
-		return code
-	}
-	return code + ": " + e.Message
+	return e.Code
 }

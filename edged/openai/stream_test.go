@@ -185,11 +185,11 @@ func TestNobodyTakesTheRequest(t *testing.T) {
 		t.Errorf("%d %s %v", r.StatusCode, r.body, r.Header)
 	}
 	e.backend = func(context.Context, *openai.Exchange, openai.Answer) openai.End {
-		return openai.End{Dispatched: openai.DispatchedNo, Code: "connect_failed", Message: "connection refused"}
+		return openai.End{Dispatched: openai.DispatchedNo, Code: "connect_failed", Message: "connect to backend: dial tcp 10.1.2.3:8000: connection refused"}
 	}
 	r = e.chat(hello)
 	wantCode(t, r, 503, "provider_unavailable")
-	if !strings.Contains(r.body, "connection refused") || r.Header.Get("X-Iop-Dispatched") != "false" || r.Header.Get("Retry-After") != "7" {
+	if !strings.Contains(r.body, "refused the connection") || strings.Contains(r.body, "10.1.2.3") || r.Header.Get("X-Iop-Dispatched") != "false" || r.Header.Get("Retry-After") != "7" {
 		t.Errorf("%s %v", r.body, r.Header)
 	}
 	if why := e.free(); why != fsm.ReasonNotRun {
