@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Check states the invariants of the machine (1-semantics 1.10) that one state can show, and that all indexes agree
+// Check states the invariants of the machine (docs/SEMANTICS.md 1.10) that one state can show, and that all indexes agree
 // with the rows they index. It returns every violation, nil if there is none. It costs time in proportion to the state.
 func (m *Machine) Check() error {
 	var c checker

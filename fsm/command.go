@@ -118,7 +118,7 @@ type (
 		Config   Config // what admission needs of it
 		Expected Revision
 		Force    bool // ignore Expected
-		// Edge and Offer record which file an edge offered last (1-semantics 1.8); Offer is a hash, "" = not an offer.
+		// Edge and Offer record which file an edge offered last (docs/SEMANTICS.md 1.8); Offer is a hash, "" = not an offer.
 		Edge  EdgeID
 		Offer string
 	}

@@ -6,7 +6,7 @@ import (
 	. "iop/fsm"
 )
 
-// naive is the second opinion on the machine: the rules of 1-semantics written down with slices and loops, no index
+// naive is the second opinion on the machine: the rules of docs/SEMANTICS.md written down with slices and loops, no index
 // and no shortcut. After each command it walks the whole queue from its head. It is slow, and should be obviously right.
 type naive struct {
 	index, term uint64

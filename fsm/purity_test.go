@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// TestPurity holds the machine to its promise (1-semantics 1.2): no I/O, clock, goroutine, randomness, float, dependence
+// TestPurity holds the machine to its promise (docs/SEMANTICS.md 1.2): no I/O, clock, goroutine, randomness, float, dependence
 // on map order or package variable. What it finds, it names with the cure.
 func TestPurity(t *testing.T) {
 	names, err := os.ReadDir(".")

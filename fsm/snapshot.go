@@ -1,6 +1,6 @@
 package fsm
 
-// Snapshot is what operators see: everything computed from one state at one index (6-operators 6.1), so that
+// Snapshot is what operators see: everything computed from one state at one index, so that
 // admission, status, metrics and dashboard cannot disagree. Lists are sorted by id and never nil.
 type Snapshot struct {
 	Index     uint64

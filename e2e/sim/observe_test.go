@@ -6,7 +6,7 @@ import (
 	"iop/fsm"
 )
 
-// observer holds the machine that sees each entry first, and states the rules of 1-semantics from outside: by what the
+// observer holds the machine that sees each entry first, and states the rules of docs/SEMANTICS.md from outside: by what the
 // machine says and shows, not by how it is made.
 type observer struct {
 	w       *world

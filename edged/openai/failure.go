@@ -43,7 +43,7 @@ const (
 	classServer  = "server_error"
 )
 
-// The table of errors (5-api 5.3). The first column is the code of a Runner's error or a name of ours.
+// The table of errors. The first column is the code of a Runner's error or a name of ours.
 //
 //	status, error.type, error.code, outcome in the metrics, retry
 var (
