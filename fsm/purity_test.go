@@ -56,10 +56,13 @@ func TestPurityFindsWhatItForbids(t *testing.T) {
 		`var table = map[string]int{"a": 1}`:                                   "package variable table",
 		`var names = []string{"a"}`:                                            "package variable names",
 		`func f(m map[int]int) (s int) { for k := range m { s = k }; return }`: "ranges over a map",
+
 		`import "maps"; func f(m map[int]int) (s int) { for k := range maps.Keys(m) { s = k }; return }`: "maps.Keys",
 		`import "fmt"; func f() { fmt.Println(1) }`:                                                      "fmt.Println",
-		`func f() { println(1) }`:                                                                        "println",
-		`import "fmt"; func f(p *int) string { return fmt.Sprintf("%p", p) }`:                            "%p",
+
+		`func f() { println(1) }`: "println",
+
+		`import "fmt"; func f(p *int) string { return fmt.Sprintf("%p", p) }`: "%p",
 		`func init() {}`: "init",
 	} {
 		found := strings.Join(impurities(t, checker, map[string]string{"x.go": "package fsm\n" + source}), "\n")
