@@ -51,7 +51,7 @@ func openPast(dir string) (_ *Past, err error) {
 		return nil, err
 	}
 	if id == nil {
-		return nil, fmt.Errorf("%w: it has no %s", ErrNotOurs, identityFile)
+		return nil, fmt.Errorf("%w: %s has no %s; name the directory that edge.data_dir of the edge names", ErrNotOurs, dir, identityFile)
 	}
 	p := &Past{dir: dir, cluster: id.Cluster}
 	p.info = Info{Dir: dir, Cluster: id.Cluster, Replica: id.Replica, Program: id.Program, Format: id.Format}

@@ -22,7 +22,7 @@ func CopyPast(ctx context.Context, dir, into string) error {
 		return err
 	}
 	if id == nil {
-		return fmt.Errorf("%w: %s has no %s", ErrNotOurs, dir, identityFile)
+		return fmt.Errorf("%w: %s has no %s; name the directory that edge.data_dir of the edge names", ErrNotOurs, dir, identityFile)
 	}
 	if err := id.write(into); err != nil {
 		return err
@@ -99,7 +99,7 @@ func ReplicaOf(dir string) (replica string, err error) {
 		return "", err
 	}
 	if id == nil {
-		return "", fmt.Errorf("%w: %s has no %s", ErrNotOurs, dir, identityFile)
+		return "", fmt.Errorf("%w: %s has no %s; name the directory that edge.data_dir of the edge names", ErrNotOurs, dir, identityFile)
 	}
 	return id.Replica, nil
 }
