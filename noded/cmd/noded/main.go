@@ -27,16 +27,7 @@ const (
 	exitUsage  = 2
 )
 
-// gcPercent lets the heap, a few MiB of requests in flight, grow further between collections: at the default they are
-// so frequent that they cost a tenth of the throughput. GOGC in the environment wins.
-const gcPercent = 400
-
-func main() {
-	if _, set := os.LookupEnv("GOGC"); !set {
-		debug.SetGCPercent(gcPercent)
-	}
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv))
-}
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv)) }
 
 // run is main without the process around it.
 func run(args []string, stdout, stderr io.Writer, env configs.Env) int {
