@@ -17,6 +17,9 @@ type Options struct {
 	// History is how much of the log stays after a snapshot; the zero value is DefaultHistory.
 	History History
 
+	// Cluster is how to reach other replicas; nil = this one is alone.
+	Cluster *Cluster
+
 	// hooks of tests
 	wrap         func(logFile) logFile
 	hungAfter    time.Duration // 0 = hungWrite
