@@ -1,0 +1,35 @@
+package chat
+
+import "net/http"
+
+// Problem is an error in OpenAI's shape.
+type Problem struct {
+	Status  int    // HTTP status; 0 is 500
+	Code    string // error.code, stable: invalid_value; "" is null
+	Type    string // error.type; "" is what belongs to the status
+	Param   string // error.param: messages[0].content; "" is null
+	Message string // what is wrong, for people
+	Cure    string // what to do about it, added to the message; may be ""
+}
+
+// Error gives the message with its cure.
+func (p *Problem) Error() string {
+	if p.Cure == "" {
+		return p.Message
+	}
+	return p.Message + "; " + p.Cure
+}
+
+// kind is the error.type.
+func (p *Problem) kind() string {
+	switch {
+	case p.Type != "":
+		return p.Type
+	case p.Status == http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case p.Status >= 400 && p.Status < 500:
+		return "invalid_request_error"
+	default:
+		return "server_error"
+	}
+}
