@@ -70,7 +70,7 @@ func (x Health_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Health_State.Descriptor instead.
 func (Health_State) EnumDescriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{8, 0}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{9, 0}
 }
 
 // NodeFrame is what a node tells an edge.
@@ -86,6 +86,7 @@ type NodeFrame struct {
 	//	*NodeFrame_LinkReport
 	//	*NodeFrame_RefreshAck
 	//	*NodeFrame_Goodbye
+	//	*NodeFrame_BackendStatus
 	Frame         isNodeFrame_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -200,6 +201,15 @@ func (x *NodeFrame) GetGoodbye() *Goodbye {
 	return nil
 }
 
+func (x *NodeFrame) GetBackendStatus() *BackendStatus {
+	if x != nil {
+		if x, ok := x.Frame.(*NodeFrame_BackendStatus); ok {
+			return x.BackendStatus
+		}
+	}
+	return nil
+}
+
 type isNodeFrame_Frame interface {
 	isNodeFrame_Frame()
 }
@@ -236,6 +246,10 @@ type NodeFrame_Goodbye struct {
 	Goodbye *Goodbye `protobuf:"bytes,8,opt,name=goodbye,proto3,oneof"`
 }
 
+type NodeFrame_BackendStatus struct {
+	BackendStatus *BackendStatus `protobuf:"bytes,10,opt,name=backend_status,json=backendStatus,proto3,oneof"`
+}
+
 func (*NodeFrame_Register) isNodeFrame_Frame() {}
 
 func (*NodeFrame_Ready) isNodeFrame_Frame() {}
@@ -252,6 +266,8 @@ func (*NodeFrame_RefreshAck) isNodeFrame_Frame() {}
 
 func (*NodeFrame_Goodbye) isNodeFrame_Frame() {}
 
+func (*NodeFrame_BackendStatus) isNodeFrame_Frame() {}
+
 // EdgeFrame is what an edge tells a node.
 type EdgeFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -267,6 +283,8 @@ type EdgeFrame struct {
 	//	*EdgeFrame_Drain
 	//	*EdgeFrame_MembershipUpdate
 	//	*EdgeFrame_Goodbye
+	//	*EdgeFrame_Checked
+	//	*EdgeFrame_Look
 	Frame         isEdgeFrame_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -399,6 +417,24 @@ func (x *EdgeFrame) GetGoodbye() *Goodbye {
 	return nil
 }
 
+func (x *EdgeFrame) GetChecked() *Checked {
+	if x != nil {
+		if x, ok := x.Frame.(*EdgeFrame_Checked); ok {
+			return x.Checked
+		}
+	}
+	return nil
+}
+
+func (x *EdgeFrame) GetLook() *Look {
+	if x != nil {
+		if x, ok := x.Frame.(*EdgeFrame_Look); ok {
+			return x.Look
+		}
+	}
+	return nil
+}
+
 type isEdgeFrame_Frame interface {
 	isEdgeFrame_Frame()
 }
@@ -443,6 +479,14 @@ type EdgeFrame_Goodbye struct {
 	Goodbye *Goodbye `protobuf:"bytes,10,opt,name=goodbye,proto3,oneof"`
 }
 
+type EdgeFrame_Checked struct {
+	Checked *Checked `protobuf:"bytes,12,opt,name=checked,proto3,oneof"`
+}
+
+type EdgeFrame_Look struct {
+	Look *Look `protobuf:"bytes,13,opt,name=look,proto3,oneof"`
+}
+
 func (*EdgeFrame_Accepted) isEdgeFrame_Frame() {}
 
 func (*EdgeFrame_Refused) isEdgeFrame_Frame() {}
@@ -463,6 +507,10 @@ func (*EdgeFrame_MembershipUpdate) isEdgeFrame_Frame() {}
 
 func (*EdgeFrame_Goodbye) isEdgeFrame_Frame() {}
 
+func (*EdgeFrame_Checked) isEdgeFrame_Frame() {}
+
+func (*EdgeFrame_Look) isEdgeFrame_Frame() {}
+
 // Register asks for a link.
 type Register struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -475,6 +523,7 @@ type Register struct {
 	Platform      string                 `protobuf:"bytes,7,opt,name=platform,proto3" json:"platform,omitempty"`       // GOOS/GOARCH, for people
 	Running       []uint64               `protobuf:"varint,8,rep,packed,name=running,proto3" json:"running,omitempty"` // leases of older generations whose backend calls have not ended
 	Revision      uint64                 `protobuf:"varint,9,opt,name=revision,proto3" json:"revision,omitempty"`      // of the configuration held; 0 is none
+	Check         bool                   `protobuf:"varint,10,opt,name=check,proto3" json:"check,omitempty"`           // only asks whether the rest would do: Checked or Refused answers it, and the call ends
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -570,6 +619,13 @@ func (x *Register) GetRevision() uint64 {
 		return x.Revision
 	}
 	return 0
+}
+
+func (x *Register) GetCheck() bool {
+	if x != nil {
+		return x.Check
+	}
+	return false
 }
 
 // Accepted begins the link's life as pending.
@@ -774,6 +830,115 @@ func (x *Refused) GetRetryAfterMs() uint64 {
 	return 0
 }
 
+// Checked answers a Register that only checks: it would have been accepted. Nothing has changed.
+type Checked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Edge          string                 `protobuf:"bytes,1,opt,name=edge,proto3" json:"edge,omitempty"`
+	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"` // of the edge's program, for people
+	ProtocolMin   uint32                 `protobuf:"varint,4,opt,name=protocol_min,json=protocolMin,proto3" json:"protocol_min,omitempty"`
+	ProtocolMax   uint32                 `protobuf:"varint,5,opt,name=protocol_max,json=protocolMax,proto3" json:"protocol_max,omitempty"`
+	Revision      uint64                 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
+	Payload       *NodeConfigPayload     `protobuf:"bytes,7,opt,name=payload,proto3" json:"payload,omitempty"`              // what the node would be given
+	Connected     bool                   `protobuf:"varint,8,opt,name=connected,proto3" json:"connected,omitempty"`         // the node has a link to this edge already
+	UnixMs        int64                  `protobuf:"varint,9,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"` // the edge's clock; shown, never decided by
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Checked) Reset() {
+	*x = Checked{}
+	mi := &file_proto_nodepb_node_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Checked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Checked) ProtoMessage() {}
+
+func (x *Checked) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_nodepb_node_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Checked.ProtoReflect.Descriptor instead.
+func (*Checked) Descriptor() ([]byte, []int) {
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Checked) GetEdge() string {
+	if x != nil {
+		return x.Edge
+	}
+	return ""
+}
+
+func (x *Checked) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *Checked) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Checked) GetProtocolMin() uint32 {
+	if x != nil {
+		return x.ProtocolMin
+	}
+	return 0
+}
+
+func (x *Checked) GetProtocolMax() uint32 {
+	if x != nil {
+		return x.ProtocolMax
+	}
+	return 0
+}
+
+func (x *Checked) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Checked) GetPayload() *NodeConfigPayload {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+func (x *Checked) GetConnected() bool {
+	if x != nil {
+		return x.Connected
+	}
+	return false
+}
+
+func (x *Checked) GetUnixMs() int64 {
+	if x != nil {
+		return x.UnixMs
+	}
+	return 0
+}
+
 // Ready tells that the configuration is applied and nothing runs that is not counted.
 type Ready struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -785,7 +950,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[5]
+	mi := &file_proto_nodepb_node_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +962,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[5]
+	mi := &file_proto_nodepb_node_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +975,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{5}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Ready) GetGeneration() uint64 {
@@ -840,7 +1005,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[6]
+	mi := &file_proto_nodepb_node_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -852,7 +1017,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[6]
+	mi := &file_proto_nodepb_node_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -865,7 +1030,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{6}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Heartbeat) GetN() uint64 {
@@ -911,7 +1076,7 @@ type RunEnded struct {
 
 func (x *RunEnded) Reset() {
 	*x = RunEnded{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[7]
+	mi := &file_proto_nodepb_node_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -923,7 +1088,7 @@ func (x *RunEnded) String() string {
 func (*RunEnded) ProtoMessage() {}
 
 func (x *RunEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[7]
+	mi := &file_proto_nodepb_node_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -936,7 +1101,7 @@ func (x *RunEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEnded.ProtoReflect.Descriptor instead.
 func (*RunEnded) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{7}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RunEnded) GetRun() uint64 {
@@ -993,7 +1158,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[8]
+	mi := &file_proto_nodepb_node_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1170,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[8]
+	mi := &file_proto_nodepb_node_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1183,7 @@ func (x *Health) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Health.ProtoReflect.Descriptor instead.
 func (*Health) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{8}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Health) GetProvider() string {
@@ -1042,6 +1207,152 @@ func (x *Health) GetCause() string {
 	return ""
 }
 
+// Look asks what a provider's backend says of itself: somebody looks at it. BackendStatus answers it.
+type Look struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	N             uint64                 `protobuf:"varint,1,opt,name=n,proto3" json:"n,omitempty"` // of the answer
+	Provider      string                 `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Look) Reset() {
+	*x = Look{}
+	mi := &file_proto_nodepb_node_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Look) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Look) ProtoMessage() {}
+
+func (x *Look) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_nodepb_node_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Look.ProtoReflect.Descriptor instead.
+func (*Look) Descriptor() ([]byte, []int) {
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Look) GetN() uint64 {
+	if x != nil {
+		return x.N
+	}
+	return 0
+}
+
+func (x *Look) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+// BackendStatus is what a provider's backend says of itself. It is shown to people; nothing is decided by it.
+type BackendStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	N             uint64                 `protobuf:"varint,1,opt,name=n,proto3" json:"n,omitempty"` // of the Look that it answers
+	Provider      string                 `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
+	Numbers       map[string]float64     `protobuf:"bytes,3,rep,name=numbers,proto3" json:"numbers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"` // running, waiting, slots, kv_use (0 to 1), context_tokens, ...
+	Words         map[string]string      `protobuf:"bytes,4,rep,name=words,proto3" json:"words,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`       // version, status, ...
+	Models        []string               `protobuf:"bytes,5,rep,name=models,proto3" json:"models,omitempty"`                                                                               // that it has in memory
+	Error         string                 `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`                                                                                 // why there is nothing, or not all
+	Sources       []string               `protobuf:"bytes,7,rep,name=sources,proto3" json:"sources,omitempty"`                                                                             // the paths that were read
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackendStatus) Reset() {
+	*x = BackendStatus{}
+	mi := &file_proto_nodepb_node_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackendStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackendStatus) ProtoMessage() {}
+
+func (x *BackendStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_nodepb_node_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackendStatus.ProtoReflect.Descriptor instead.
+func (*BackendStatus) Descriptor() ([]byte, []int) {
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *BackendStatus) GetN() uint64 {
+	if x != nil {
+		return x.N
+	}
+	return 0
+}
+
+func (x *BackendStatus) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *BackendStatus) GetNumbers() map[string]float64 {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
+func (x *BackendStatus) GetWords() map[string]string {
+	if x != nil {
+		return x.Words
+	}
+	return nil
+}
+
+func (x *BackendStatus) GetModels() []string {
+	if x != nil {
+		return x.Models
+	}
+	return nil
+}
+
+func (x *BackendStatus) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *BackendStatus) GetSources() []string {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
 // LinkReport is the node's word on a generation that is gone: leases not named have ended.
 type LinkReport struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1053,7 +1364,7 @@ type LinkReport struct {
 
 func (x *LinkReport) Reset() {
 	*x = LinkReport{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[9]
+	mi := &file_proto_nodepb_node_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1376,7 @@ func (x *LinkReport) String() string {
 func (*LinkReport) ProtoMessage() {}
 
 func (x *LinkReport) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[9]
+	mi := &file_proto_nodepb_node_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1389,7 @@ func (x *LinkReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkReport.ProtoReflect.Descriptor instead.
 func (*LinkReport) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{9}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LinkReport) GetGeneration() uint64 {
@@ -1106,7 +1417,7 @@ type RefreshAck struct {
 
 func (x *RefreshAck) Reset() {
 	*x = RefreshAck{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[10]
+	mi := &file_proto_nodepb_node_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1118,7 +1429,7 @@ func (x *RefreshAck) String() string {
 func (*RefreshAck) ProtoMessage() {}
 
 func (x *RefreshAck) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[10]
+	mi := &file_proto_nodepb_node_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1131,7 +1442,7 @@ func (x *RefreshAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshAck.ProtoReflect.Descriptor instead.
 func (*RefreshAck) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{10}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RefreshAck) GetRevision() uint64 {
@@ -1160,7 +1471,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[11]
+	mi := &file_proto_nodepb_node_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1172,7 +1483,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[11]
+	mi := &file_proto_nodepb_node_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1185,7 +1496,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{11}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Goodbye) GetReason() string {
@@ -1212,7 +1523,7 @@ type NeedConnections struct {
 
 func (x *NeedConnections) Reset() {
 	*x = NeedConnections{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[12]
+	mi := &file_proto_nodepb_node_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1535,7 @@ func (x *NeedConnections) String() string {
 func (*NeedConnections) ProtoMessage() {}
 
 func (x *NeedConnections) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[12]
+	mi := &file_proto_nodepb_node_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1548,7 @@ func (x *NeedConnections) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeedConnections.ProtoReflect.Descriptor instead.
 func (*NeedConnections) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{12}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NeedConnections) GetCount() uint32 {
@@ -1258,7 +1569,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[13]
+	mi := &file_proto_nodepb_node_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +1581,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[13]
+	mi := &file_proto_nodepb_node_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1283,7 +1594,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{13}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Cancel) GetRun() uint64 {
@@ -1311,7 +1622,7 @@ type NodeConfigRefreshRequest struct {
 
 func (x *NodeConfigRefreshRequest) Reset() {
 	*x = NodeConfigRefreshRequest{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[14]
+	mi := &file_proto_nodepb_node_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1634,7 @@ func (x *NodeConfigRefreshRequest) String() string {
 func (*NodeConfigRefreshRequest) ProtoMessage() {}
 
 func (x *NodeConfigRefreshRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[14]
+	mi := &file_proto_nodepb_node_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1647,7 @@ func (x *NodeConfigRefreshRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeConfigRefreshRequest.ProtoReflect.Descriptor instead.
 func (*NodeConfigRefreshRequest) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{14}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeConfigRefreshRequest) GetRevision() uint64 {
@@ -1364,7 +1675,7 @@ type LinkEnded struct {
 
 func (x *LinkEnded) Reset() {
 	*x = LinkEnded{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[15]
+	mi := &file_proto_nodepb_node_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1376,7 +1687,7 @@ func (x *LinkEnded) String() string {
 func (*LinkEnded) ProtoMessage() {}
 
 func (x *LinkEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[15]
+	mi := &file_proto_nodepb_node_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1389,7 +1700,7 @@ func (x *LinkEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkEnded.ProtoReflect.Descriptor instead.
 func (*LinkEnded) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{15}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LinkEnded) GetGeneration() uint64 {
@@ -1418,7 +1729,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[16]
+	mi := &file_proto_nodepb_node_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1430,7 +1741,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[16]
+	mi := &file_proto_nodepb_node_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1443,7 +1754,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{16}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Drain) GetProvider() string {
@@ -1470,7 +1781,7 @@ type MembershipUpdate struct {
 
 func (x *MembershipUpdate) Reset() {
 	*x = MembershipUpdate{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[17]
+	mi := &file_proto_nodepb_node_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1793,7 @@ func (x *MembershipUpdate) String() string {
 func (*MembershipUpdate) ProtoMessage() {}
 
 func (x *MembershipUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[17]
+	mi := &file_proto_nodepb_node_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1806,7 @@ func (x *MembershipUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembershipUpdate.ProtoReflect.Descriptor instead.
 func (*MembershipUpdate) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{17}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *MembershipUpdate) GetEdges() []*MembershipUpdate_Edge {
@@ -1516,7 +1827,7 @@ type NodeConfigPayload struct {
 
 func (x *NodeConfigPayload) Reset() {
 	*x = NodeConfigPayload{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[18]
+	mi := &file_proto_nodepb_node_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1839,7 @@ func (x *NodeConfigPayload) String() string {
 func (*NodeConfigPayload) ProtoMessage() {}
 
 func (x *NodeConfigPayload) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[18]
+	mi := &file_proto_nodepb_node_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1852,7 @@ func (x *NodeConfigPayload) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeConfigPayload.ProtoReflect.Descriptor instead.
 func (*NodeConfigPayload) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{18}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NodeConfigPayload) GetAdapters() []*AdapterConfig {
@@ -1573,7 +1884,7 @@ type AdapterConfig struct {
 
 func (x *AdapterConfig) Reset() {
 	*x = AdapterConfig{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[19]
+	mi := &file_proto_nodepb_node_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1585,7 +1896,7 @@ func (x *AdapterConfig) String() string {
 func (*AdapterConfig) ProtoMessage() {}
 
 func (x *AdapterConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[19]
+	mi := &file_proto_nodepb_node_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +1909,7 @@ func (x *AdapterConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdapterConfig.ProtoReflect.Descriptor instead.
 func (*AdapterConfig) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{19}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AdapterConfig) GetId() string {
@@ -1660,7 +1971,7 @@ type ProviderConfig struct {
 
 func (x *ProviderConfig) Reset() {
 	*x = ProviderConfig{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[20]
+	mi := &file_proto_nodepb_node_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1983,7 @@ func (x *ProviderConfig) String() string {
 func (*ProviderConfig) ProtoMessage() {}
 
 func (x *ProviderConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[20]
+	mi := &file_proto_nodepb_node_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1996,7 @@ func (x *ProviderConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderConfig.ProtoReflect.Descriptor instead.
 func (*ProviderConfig) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{20}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ProviderConfig) GetId() string {
@@ -1755,7 +2066,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[21]
+	mi := &file_proto_nodepb_node_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +2078,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[21]
+	mi := &file_proto_nodepb_node_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +2091,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{21}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HealthCheck) GetPath() string {
@@ -1810,7 +2121,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[22]
+	mi := &file_proto_nodepb_node_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1822,7 +2133,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[22]
+	mi := &file_proto_nodepb_node_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1835,7 +2146,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{22}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RunRequest) GetModel() string {
@@ -1879,7 +2190,7 @@ type ProviderTunnelRequest struct {
 
 func (x *ProviderTunnelRequest) Reset() {
 	*x = ProviderTunnelRequest{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[23]
+	mi := &file_proto_nodepb_node_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +2202,7 @@ func (x *ProviderTunnelRequest) String() string {
 func (*ProviderTunnelRequest) ProtoMessage() {}
 
 func (x *ProviderTunnelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[23]
+	mi := &file_proto_nodepb_node_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +2215,7 @@ func (x *ProviderTunnelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderTunnelRequest.ProtoReflect.Descriptor instead.
 func (*ProviderTunnelRequest) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{23}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ProviderTunnelRequest) GetRun() uint64 {
@@ -1987,7 +2298,7 @@ type MembershipUpdate_Edge struct {
 
 func (x *MembershipUpdate_Edge) Reset() {
 	*x = MembershipUpdate_Edge{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[24]
+	mi := &file_proto_nodepb_node_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2310,7 @@ func (x *MembershipUpdate_Edge) String() string {
 func (*MembershipUpdate_Edge) ProtoMessage() {}
 
 func (x *MembershipUpdate_Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[24]
+	mi := &file_proto_nodepb_node_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2323,7 @@ func (x *MembershipUpdate_Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembershipUpdate_Edge.ProtoReflect.Descriptor instead.
 func (*MembershipUpdate_Edge) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{17, 0}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{20, 0}
 }
 
 func (x *MembershipUpdate_Edge) GetId() string {
@@ -2039,7 +2350,7 @@ type RunRequest_Message struct {
 
 func (x *RunRequest_Message) Reset() {
 	*x = RunRequest_Message{}
-	mi := &file_proto_nodepb_node_proto_msgTypes[27]
+	mi := &file_proto_nodepb_node_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2051,7 +2362,7 @@ func (x *RunRequest_Message) String() string {
 func (*RunRequest_Message) ProtoMessage() {}
 
 func (x *RunRequest_Message) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_nodepb_node_proto_msgTypes[27]
+	mi := &file_proto_nodepb_node_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +2375,7 @@ func (x *RunRequest_Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest_Message.ProtoReflect.Descriptor instead.
 func (*RunRequest_Message) Descriptor() ([]byte, []int) {
-	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{22, 1}
+	return file_proto_nodepb_node_proto_rawDescGZIP(), []int{25, 1}
 }
 
 func (x *RunRequest_Message) GetRole() string {
@@ -2085,7 +2396,7 @@ var File_proto_nodepb_node_proto protoreflect.FileDescriptor
 
 const file_proto_nodepb_node_proto_rawDesc = "" +
 	"\n" +
-	"\x17proto/nodepb/node.proto\x12\viop.node.v1\"\xc2\x03\n" +
+	"\x17proto/nodepb/node.proto\x12\viop.node.v1\"\x87\x04\n" +
 	"\tNodeFrame\x123\n" +
 	"\bregister\x18\x01 \x01(\v2\x15.iop.node.v1.RegisterH\x00R\bregister\x12*\n" +
 	"\x05ready\x18\x02 \x01(\v2\x12.iop.node.v1.ReadyH\x00R\x05ready\x126\n" +
@@ -2096,9 +2407,11 @@ const file_proto_nodepb_node_proto_rawDesc = "" +
 	"linkReport\x12:\n" +
 	"\vrefresh_ack\x18\a \x01(\v2\x17.iop.node.v1.RefreshAckH\x00R\n" +
 	"refreshAck\x120\n" +
-	"\agoodbye\x18\b \x01(\v2\x14.iop.node.v1.GoodbyeH\x00R\agoodbyeB\a\n" +
+	"\agoodbye\x18\b \x01(\v2\x14.iop.node.v1.GoodbyeH\x00R\agoodbye\x12C\n" +
+	"\x0ebackend_status\x18\n" +
+	" \x01(\v2\x1a.iop.node.v1.BackendStatusH\x00R\rbackendStatusB\a\n" +
 	"\x05frameJ\x04\b\t\x10\n" +
-	"\"\xe8\x04\n" +
+	"\"\xc3\x05\n" +
 	"\tEdgeFrame\x123\n" +
 	"\baccepted\x18\x01 \x01(\v2\x15.iop.node.v1.AcceptedH\x00R\baccepted\x120\n" +
 	"\arefused\x18\x02 \x01(\v2\x14.iop.node.v1.RefusedH\x00R\arefused\x126\n" +
@@ -2111,8 +2424,10 @@ const file_proto_nodepb_node_proto_rawDesc = "" +
 	"\x05drain\x18\b \x01(\v2\x12.iop.node.v1.DrainH\x00R\x05drain\x12L\n" +
 	"\x11membership_update\x18\t \x01(\v2\x1d.iop.node.v1.MembershipUpdateH\x00R\x10membershipUpdate\x120\n" +
 	"\agoodbye\x18\n" +
-	" \x01(\v2\x14.iop.node.v1.GoodbyeH\x00R\agoodbyeB\a\n" +
-	"\x05frameJ\x04\b\v\x10\f\"\x82\x02\n" +
+	" \x01(\v2\x14.iop.node.v1.GoodbyeH\x00R\agoodbye\x120\n" +
+	"\achecked\x18\f \x01(\v2\x14.iop.node.v1.CheckedH\x00R\achecked\x12'\n" +
+	"\x04look\x18\r \x01(\v2\x11.iop.node.v1.LookH\x00R\x04lookB\a\n" +
+	"\x05frameJ\x04\b\v\x10\f\"\x98\x02\n" +
 	"\bRegister\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x12\x1a\n" +
@@ -2122,7 +2437,9 @@ const file_proto_nodepb_node_proto_rawDesc = "" +
 	"\aversion\x18\x06 \x01(\tR\aversion\x12\x1a\n" +
 	"\bplatform\x18\a \x01(\tR\bplatform\x12\x18\n" +
 	"\arunning\x18\b \x03(\x04R\arunning\x12\x1a\n" +
-	"\brevision\x18\t \x01(\x04R\brevision\"\xae\x03\n" +
+	"\brevision\x18\t \x01(\x04R\brevision\x12\x14\n" +
+	"\x05check\x18\n" +
+	" \x01(\bR\x05check\"\xae\x03\n" +
 	"\bAccepted\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -2143,7 +2460,17 @@ const file_proto_nodepb_node_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
 	"\x04cure\x18\x03 \x01(\tR\x04cure\x12$\n" +
-	"\x0eretry_after_ms\x18\x04 \x01(\x04R\fretryAfterMs\"C\n" +
+	"\x0eretry_after_ms\x18\x04 \x01(\x04R\fretryAfterMs\"\xa4\x02\n" +
+	"\aChecked\x12\x12\n" +
+	"\x04edge\x18\x01 \x01(\tR\x04edge\x12\x18\n" +
+	"\acluster\x18\x02 \x01(\tR\acluster\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x12!\n" +
+	"\fprotocol_min\x18\x04 \x01(\rR\vprotocolMin\x12!\n" +
+	"\fprotocol_max\x18\x05 \x01(\rR\vprotocolMax\x12\x1a\n" +
+	"\brevision\x18\x06 \x01(\x04R\brevision\x128\n" +
+	"\apayload\x18\a \x01(\v2\x1e.iop.node.v1.NodeConfigPayloadR\apayload\x12\x1c\n" +
+	"\tconnected\x18\b \x01(\bR\tconnected\x12\x17\n" +
+	"\aunix_ms\x18\t \x01(\x03R\x06unixMs\"C\n" +
 	"\x05Ready\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -2170,7 +2497,25 @@ const file_proto_nodepb_node_proto_rawDesc = "" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rSTATE_HEALTHY\x10\x01\x12\x12\n" +
-	"\x0eSTATE_DEGRADED\x10\x02\"F\n" +
+	"\x0eSTATE_DEGRADED\x10\x02\"0\n" +
+	"\x04Look\x12\f\n" +
+	"\x01n\x18\x01 \x01(\x04R\x01n\x12\x1a\n" +
+	"\bprovider\x18\x02 \x01(\tR\bprovider\"\xf7\x02\n" +
+	"\rBackendStatus\x12\f\n" +
+	"\x01n\x18\x01 \x01(\x04R\x01n\x12\x1a\n" +
+	"\bprovider\x18\x02 \x01(\tR\bprovider\x12A\n" +
+	"\anumbers\x18\x03 \x03(\v2'.iop.node.v1.BackendStatus.NumbersEntryR\anumbers\x12;\n" +
+	"\x05words\x18\x04 \x03(\v2%.iop.node.v1.BackendStatus.WordsEntryR\x05words\x12\x16\n" +
+	"\x06models\x18\x05 \x03(\tR\x06models\x12\x14\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\x12\x18\n" +
+	"\asources\x18\a \x03(\tR\asources\x1a:\n" +
+	"\fNumbersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\x1a8\n" +
+	"\n" +
+	"WordsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"F\n" +
 	"\n" +
 	"LinkReport\x12\x1e\n" +
 	"\n" +
@@ -2273,7 +2618,7 @@ func file_proto_nodepb_node_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_nodepb_node_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_proto_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_proto_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_proto_nodepb_node_proto_goTypes = []any{
 	(Health_State)(0),                // 0: iop.node.v1.Health.State
 	(*NodeFrame)(nil),                // 1: iop.node.v1.NodeFrame
@@ -2281,66 +2626,77 @@ var file_proto_nodepb_node_proto_goTypes = []any{
 	(*Register)(nil),                 // 3: iop.node.v1.Register
 	(*Accepted)(nil),                 // 4: iop.node.v1.Accepted
 	(*Refused)(nil),                  // 5: iop.node.v1.Refused
-	(*Ready)(nil),                    // 6: iop.node.v1.Ready
-	(*Heartbeat)(nil),                // 7: iop.node.v1.Heartbeat
-	(*RunEnded)(nil),                 // 8: iop.node.v1.RunEnded
-	(*Health)(nil),                   // 9: iop.node.v1.Health
-	(*LinkReport)(nil),               // 10: iop.node.v1.LinkReport
-	(*RefreshAck)(nil),               // 11: iop.node.v1.RefreshAck
-	(*Goodbye)(nil),                  // 12: iop.node.v1.Goodbye
-	(*NeedConnections)(nil),          // 13: iop.node.v1.NeedConnections
-	(*Cancel)(nil),                   // 14: iop.node.v1.Cancel
-	(*NodeConfigRefreshRequest)(nil), // 15: iop.node.v1.NodeConfigRefreshRequest
-	(*LinkEnded)(nil),                // 16: iop.node.v1.LinkEnded
-	(*Drain)(nil),                    // 17: iop.node.v1.Drain
-	(*MembershipUpdate)(nil),         // 18: iop.node.v1.MembershipUpdate
-	(*NodeConfigPayload)(nil),        // 19: iop.node.v1.NodeConfigPayload
-	(*AdapterConfig)(nil),            // 20: iop.node.v1.AdapterConfig
-	(*ProviderConfig)(nil),           // 21: iop.node.v1.ProviderConfig
-	(*HealthCheck)(nil),              // 22: iop.node.v1.HealthCheck
-	(*RunRequest)(nil),               // 23: iop.node.v1.RunRequest
-	(*ProviderTunnelRequest)(nil),    // 24: iop.node.v1.ProviderTunnelRequest
-	(*MembershipUpdate_Edge)(nil),    // 25: iop.node.v1.MembershipUpdate.Edge
-	nil,                              // 26: iop.node.v1.AdapterConfig.SettingsEntry
-	nil,                              // 27: iop.node.v1.RunRequest.OptionsEntry
-	(*RunRequest_Message)(nil),       // 28: iop.node.v1.RunRequest.Message
+	(*Checked)(nil),                  // 6: iop.node.v1.Checked
+	(*Ready)(nil),                    // 7: iop.node.v1.Ready
+	(*Heartbeat)(nil),                // 8: iop.node.v1.Heartbeat
+	(*RunEnded)(nil),                 // 9: iop.node.v1.RunEnded
+	(*Health)(nil),                   // 10: iop.node.v1.Health
+	(*Look)(nil),                     // 11: iop.node.v1.Look
+	(*BackendStatus)(nil),            // 12: iop.node.v1.BackendStatus
+	(*LinkReport)(nil),               // 13: iop.node.v1.LinkReport
+	(*RefreshAck)(nil),               // 14: iop.node.v1.RefreshAck
+	(*Goodbye)(nil),                  // 15: iop.node.v1.Goodbye
+	(*NeedConnections)(nil),          // 16: iop.node.v1.NeedConnections
+	(*Cancel)(nil),                   // 17: iop.node.v1.Cancel
+	(*NodeConfigRefreshRequest)(nil), // 18: iop.node.v1.NodeConfigRefreshRequest
+	(*LinkEnded)(nil),                // 19: iop.node.v1.LinkEnded
+	(*Drain)(nil),                    // 20: iop.node.v1.Drain
+	(*MembershipUpdate)(nil),         // 21: iop.node.v1.MembershipUpdate
+	(*NodeConfigPayload)(nil),        // 22: iop.node.v1.NodeConfigPayload
+	(*AdapterConfig)(nil),            // 23: iop.node.v1.AdapterConfig
+	(*ProviderConfig)(nil),           // 24: iop.node.v1.ProviderConfig
+	(*HealthCheck)(nil),              // 25: iop.node.v1.HealthCheck
+	(*RunRequest)(nil),               // 26: iop.node.v1.RunRequest
+	(*ProviderTunnelRequest)(nil),    // 27: iop.node.v1.ProviderTunnelRequest
+	nil,                              // 28: iop.node.v1.BackendStatus.NumbersEntry
+	nil,                              // 29: iop.node.v1.BackendStatus.WordsEntry
+	(*MembershipUpdate_Edge)(nil),    // 30: iop.node.v1.MembershipUpdate.Edge
+	nil,                              // 31: iop.node.v1.AdapterConfig.SettingsEntry
+	nil,                              // 32: iop.node.v1.RunRequest.OptionsEntry
+	(*RunRequest_Message)(nil),       // 33: iop.node.v1.RunRequest.Message
 }
 var file_proto_nodepb_node_proto_depIdxs = []int32{
 	3,  // 0: iop.node.v1.NodeFrame.register:type_name -> iop.node.v1.Register
-	6,  // 1: iop.node.v1.NodeFrame.ready:type_name -> iop.node.v1.Ready
-	7,  // 2: iop.node.v1.NodeFrame.heartbeat:type_name -> iop.node.v1.Heartbeat
-	8,  // 3: iop.node.v1.NodeFrame.run_ended:type_name -> iop.node.v1.RunEnded
-	9,  // 4: iop.node.v1.NodeFrame.health:type_name -> iop.node.v1.Health
-	10, // 5: iop.node.v1.NodeFrame.link_report:type_name -> iop.node.v1.LinkReport
-	11, // 6: iop.node.v1.NodeFrame.refresh_ack:type_name -> iop.node.v1.RefreshAck
-	12, // 7: iop.node.v1.NodeFrame.goodbye:type_name -> iop.node.v1.Goodbye
-	4,  // 8: iop.node.v1.EdgeFrame.accepted:type_name -> iop.node.v1.Accepted
-	5,  // 9: iop.node.v1.EdgeFrame.refused:type_name -> iop.node.v1.Refused
-	7,  // 10: iop.node.v1.EdgeFrame.heartbeat:type_name -> iop.node.v1.Heartbeat
-	13, // 11: iop.node.v1.EdgeFrame.need_connections:type_name -> iop.node.v1.NeedConnections
-	14, // 12: iop.node.v1.EdgeFrame.cancel:type_name -> iop.node.v1.Cancel
-	15, // 13: iop.node.v1.EdgeFrame.config_refresh:type_name -> iop.node.v1.NodeConfigRefreshRequest
-	16, // 14: iop.node.v1.EdgeFrame.link_ended:type_name -> iop.node.v1.LinkEnded
-	17, // 15: iop.node.v1.EdgeFrame.drain:type_name -> iop.node.v1.Drain
-	18, // 16: iop.node.v1.EdgeFrame.membership_update:type_name -> iop.node.v1.MembershipUpdate
-	12, // 17: iop.node.v1.EdgeFrame.goodbye:type_name -> iop.node.v1.Goodbye
-	19, // 18: iop.node.v1.Accepted.payload:type_name -> iop.node.v1.NodeConfigPayload
-	0,  // 19: iop.node.v1.Health.state:type_name -> iop.node.v1.Health.State
-	19, // 20: iop.node.v1.NodeConfigRefreshRequest.payload:type_name -> iop.node.v1.NodeConfigPayload
-	25, // 21: iop.node.v1.MembershipUpdate.edges:type_name -> iop.node.v1.MembershipUpdate.Edge
-	20, // 22: iop.node.v1.NodeConfigPayload.adapters:type_name -> iop.node.v1.AdapterConfig
-	21, // 23: iop.node.v1.NodeConfigPayload.providers:type_name -> iop.node.v1.ProviderConfig
-	26, // 24: iop.node.v1.AdapterConfig.settings:type_name -> iop.node.v1.AdapterConfig.SettingsEntry
-	22, // 25: iop.node.v1.ProviderConfig.health_check:type_name -> iop.node.v1.HealthCheck
-	28, // 26: iop.node.v1.RunRequest.messages:type_name -> iop.node.v1.RunRequest.Message
-	27, // 27: iop.node.v1.RunRequest.options:type_name -> iop.node.v1.RunRequest.OptionsEntry
-	1,  // 28: iop.node.v1.NodeLink.Link:input_type -> iop.node.v1.NodeFrame
-	2,  // 29: iop.node.v1.NodeLink.Link:output_type -> iop.node.v1.EdgeFrame
-	29, // [29:30] is the sub-list for method output_type
-	28, // [28:29] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	7,  // 1: iop.node.v1.NodeFrame.ready:type_name -> iop.node.v1.Ready
+	8,  // 2: iop.node.v1.NodeFrame.heartbeat:type_name -> iop.node.v1.Heartbeat
+	9,  // 3: iop.node.v1.NodeFrame.run_ended:type_name -> iop.node.v1.RunEnded
+	10, // 4: iop.node.v1.NodeFrame.health:type_name -> iop.node.v1.Health
+	13, // 5: iop.node.v1.NodeFrame.link_report:type_name -> iop.node.v1.LinkReport
+	14, // 6: iop.node.v1.NodeFrame.refresh_ack:type_name -> iop.node.v1.RefreshAck
+	15, // 7: iop.node.v1.NodeFrame.goodbye:type_name -> iop.node.v1.Goodbye
+	12, // 8: iop.node.v1.NodeFrame.backend_status:type_name -> iop.node.v1.BackendStatus
+	4,  // 9: iop.node.v1.EdgeFrame.accepted:type_name -> iop.node.v1.Accepted
+	5,  // 10: iop.node.v1.EdgeFrame.refused:type_name -> iop.node.v1.Refused
+	8,  // 11: iop.node.v1.EdgeFrame.heartbeat:type_name -> iop.node.v1.Heartbeat
+	16, // 12: iop.node.v1.EdgeFrame.need_connections:type_name -> iop.node.v1.NeedConnections
+	17, // 13: iop.node.v1.EdgeFrame.cancel:type_name -> iop.node.v1.Cancel
+	18, // 14: iop.node.v1.EdgeFrame.config_refresh:type_name -> iop.node.v1.NodeConfigRefreshRequest
+	19, // 15: iop.node.v1.EdgeFrame.link_ended:type_name -> iop.node.v1.LinkEnded
+	20, // 16: iop.node.v1.EdgeFrame.drain:type_name -> iop.node.v1.Drain
+	21, // 17: iop.node.v1.EdgeFrame.membership_update:type_name -> iop.node.v1.MembershipUpdate
+	15, // 18: iop.node.v1.EdgeFrame.goodbye:type_name -> iop.node.v1.Goodbye
+	6,  // 19: iop.node.v1.EdgeFrame.checked:type_name -> iop.node.v1.Checked
+	11, // 20: iop.node.v1.EdgeFrame.look:type_name -> iop.node.v1.Look
+	22, // 21: iop.node.v1.Accepted.payload:type_name -> iop.node.v1.NodeConfigPayload
+	22, // 22: iop.node.v1.Checked.payload:type_name -> iop.node.v1.NodeConfigPayload
+	0,  // 23: iop.node.v1.Health.state:type_name -> iop.node.v1.Health.State
+	28, // 24: iop.node.v1.BackendStatus.numbers:type_name -> iop.node.v1.BackendStatus.NumbersEntry
+	29, // 25: iop.node.v1.BackendStatus.words:type_name -> iop.node.v1.BackendStatus.WordsEntry
+	22, // 26: iop.node.v1.NodeConfigRefreshRequest.payload:type_name -> iop.node.v1.NodeConfigPayload
+	30, // 27: iop.node.v1.MembershipUpdate.edges:type_name -> iop.node.v1.MembershipUpdate.Edge
+	23, // 28: iop.node.v1.NodeConfigPayload.adapters:type_name -> iop.node.v1.AdapterConfig
+	24, // 29: iop.node.v1.NodeConfigPayload.providers:type_name -> iop.node.v1.ProviderConfig
+	31, // 30: iop.node.v1.AdapterConfig.settings:type_name -> iop.node.v1.AdapterConfig.SettingsEntry
+	25, // 31: iop.node.v1.ProviderConfig.health_check:type_name -> iop.node.v1.HealthCheck
+	33, // 32: iop.node.v1.RunRequest.messages:type_name -> iop.node.v1.RunRequest.Message
+	32, // 33: iop.node.v1.RunRequest.options:type_name -> iop.node.v1.RunRequest.OptionsEntry
+	1,  // 34: iop.node.v1.NodeLink.Link:input_type -> iop.node.v1.NodeFrame
+	2,  // 35: iop.node.v1.NodeLink.Link:output_type -> iop.node.v1.EdgeFrame
+	35, // [35:36] is the sub-list for method output_type
+	34, // [34:35] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_proto_nodepb_node_proto_init() }
@@ -2357,6 +2713,7 @@ func file_proto_nodepb_node_proto_init() {
 		(*NodeFrame_LinkReport)(nil),
 		(*NodeFrame_RefreshAck)(nil),
 		(*NodeFrame_Goodbye)(nil),
+		(*NodeFrame_BackendStatus)(nil),
 	}
 	file_proto_nodepb_node_proto_msgTypes[1].OneofWrappers = []any{
 		(*EdgeFrame_Accepted)(nil),
@@ -2369,6 +2726,8 @@ func file_proto_nodepb_node_proto_init() {
 		(*EdgeFrame_Drain)(nil),
 		(*EdgeFrame_MembershipUpdate)(nil),
 		(*EdgeFrame_Goodbye)(nil),
+		(*EdgeFrame_Checked)(nil),
+		(*EdgeFrame_Look)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2376,7 +2735,7 @@ func file_proto_nodepb_node_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_nodepb_node_proto_rawDesc), len(file_proto_nodepb_node_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
