@@ -29,6 +29,7 @@ type layout struct {
 	edge      map[string]any      // more of the replica's own part
 	cluster   map[string]any      // more of the cluster part
 	edits     map[string]any      // path in the file, as in nodes[0].alias: another value for it
+	profile   *profile            // a whole file instead of all above
 }
 
 // provider is a backend's entry. Its node is made from its name.
@@ -65,6 +66,9 @@ func sha(s string) string {
 
 // nodes are the ids of the layout's nodes, sorted.
 func (l *layout) nodes() []string {
+	if l.profile != nil {
+		return l.profile.nodes
+	}
 	set := map[string]bool{}
 	for i := range l.providers {
 		set[l.providers[i].nodeID()] = true
@@ -74,6 +78,9 @@ func (l *layout) nodes() []string {
 
 // edgeFile renders the edge's file. JSON is YAML.
 func (l *layout) edgeFile(id, dataDir string) []byte {
+	if l.profile != nil {
+		return l.profile.file(dataDir)
+	}
 	edge := map[string]any{
 		"id": id, "data_dir": dataDir,
 		"listen":             map[string]any{"openai": "127.0.0.1:0", "node": "127.0.0.1:0", "admin": "127.0.0.1:0"},

@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVar); role != "" {
 		os.Exit(play(role))
 	}
+	if len(os.Args) > 1 && os.Args[1] == agentCommand {
+		os.Exit(playAgent(os.Stdin, os.Stdout))
+	}
 	dir, err := os.MkdirTemp("", "iop-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "make a directory for the binaries:", err)
