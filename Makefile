@@ -12,7 +12,7 @@ RACE    := ./fsm/... ./storage/... ./configs/... ./edged/... ./noded/... ./cli/.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race soak mutants check lint vet generated tidy vuln bench proto clean
+.PHONY: help run build test smoke race soak mutants check lint vet generated tidy vuln bench proto clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ build: ## edged, noded and iopctl into bin/
 
 test: ## all tests; needs nothing but Go
 	go test -timeout 35m ./...
+
+smoke: ## the smoke profile: three nodes, a CLI agent, ten slots, forty requests at once (part of make test)
+	go test ./e2e -run '^TestSmoke' -count=1 -v
 
 race: ## the tests of the rooms (not e2e) under the race detector; needs a C compiler
 	go test -race -timeout 35m $(RACE)
