@@ -5,6 +5,9 @@ func (m *Machine) admit(s *session, c *Admit) Outcome {
 	if c.Request == "" || len(c.Request) > RequestIDMax {
 		return refused(RefusalMalformed)
 	}
+	if c.Provider != "" {
+		return m.admitDirect(s, c)
+	}
 	if r := m.requests[c.Request]; r != nil {
 		if r.state != StateDetached || clash(r.fingerprint, c.Fingerprint) {
 			return refused(RefusalInProgressElsewhere)
@@ -69,6 +72,10 @@ func hopeUnless(chosen *candidate, fit []*candidate, s *session) Refusal {
 // resume decides about a request that comes back to its old place: after a refusal of its provider, or with a new
 // session. It holds nothing and is in no line.
 func (m *Machine) resume(r *request) Outcome {
+	if r.direct { // the one provider that it asked for did not take it
+		m.drop(r)
+		return refused(RefusalUnavailable)
+	}
 	mo := m.models[r.model]
 	if mo == nil {
 		m.drop(r)

@@ -31,6 +31,8 @@ type (
 	OpenSession struct {
 		Edge  EdgeID
 		Nonce uint64 // random, not 0
+		// Address is where nodes reach the edge, for the other edges to tell them; "" keeps the one known before.
+		Address string
 	}
 
 	// EndSession ends a session: fences its links, detaches its waiters. Outcome: Done, or Stale if it is not current.
@@ -50,6 +52,10 @@ type (
 		Needs       Needs
 		// MaxWait shortens the queue timeout for this request; 0 = as configured.
 		MaxWait Time
+		// Provider addresses one provider, which must be unlimited, beside the queue: Granted or Refused, never Queued.
+		// "" = the model's candidates.
+		Provider ProviderID
+		Served   string // with Provider: the model's name there, may be ""
 	}
 
 	// Cancel takes a request out of the queue. Outcome: Removed, Holds (it has a lease, which stays), or Unknown.

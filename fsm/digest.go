@@ -42,7 +42,26 @@ func (img *Image) Digest() [32]byte {
 	for i := range img.Requests {
 		w.request(&img.Requests[i])
 	}
+	w.later(img)
 	return sha256.Sum256(w.buf)
+}
+
+// later appends what the first release did not have, each part with its number before it and only if it says something:
+// so the digest of a state without it is the one that the first release had.
+func (w *rowWriter) later(img *Image) {
+	if img.Level > 0 {
+		w.nums(1, uint64(img.Level))
+	}
+	if img.Checked > 0 {
+		w.nums(2, img.Checked)
+	}
+	if len(img.Edges) > 0 {
+		w.nums(3, uint64(len(img.Edges)))
+		for _, r := range img.Edges {
+			w.str(string(r.Edge))
+			w.str(r.Address)
+		}
+	}
 }
 
 type rowWriter struct{ buf []byte }

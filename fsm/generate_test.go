@@ -139,13 +139,17 @@ func (g *generator) clusterCommand(e *Entry) Command {
 		}
 	case len(g.n.sessions) == 0 || k <= 1:
 		g.remember()
-		return &OpenSession{Edge: g.edge(), Nonce: 1 + uint64(g.pick(6))}
+		return &OpenSession{Edge: g.edge(), Nonce: 1 + uint64(g.pick(6)), Address: choose(g, "", "", "here:1", "there:2")}
 	case k == 2:
 		g.remember()
 		s := choose(g, g.n.sessions...)
 		return &EndSession{Edge: choose(g, s.edge, s.edge, "e1"), Session: s.id, Reason: ReasonGoodbye}
 	case k <= 8:
 		return g.drain()
+	case k == 9 && g.one(4):
+		return &RaiseLevel{Level: uint32(g.pick(5))}
+	case k == 9:
+		return &DigestCheck{Index: e.Index - min(e.Index, uint64(g.pick(4))), Digest: [32]byte{byte(g.count)}}
 	}
 	return &Expire{Term: e.Term - uint64(g.pick(10)/9)}
 }

@@ -17,6 +17,8 @@ type Image struct {
 	NextEnqueue Enqueue
 	Granted     uint64 // leases granted since the beginning
 	Returned    uint64 // leases returned since the beginning
+	Level       uint32 // feature level; 0 = never raised
+	Checked     uint64 // index of the last digest check
 
 	Offers    []OfferRow
 	Sessions  []SessionRow
@@ -24,12 +26,19 @@ type Image struct {
 	Providers []ProviderRow
 	Models    []ModelRow
 	Requests  []RequestRow
+	Edges     []EdgeRow
 }
 
 // OfferRow is the last configuration file that an edge offered.
 type OfferRow struct {
 	Edge  EdgeID
 	Offer string
+}
+
+// EdgeRow is what is known of an edge beyond its sessions.
+type EdgeRow struct {
+	Edge    EdgeID
+	Address string // where nodes reach it
 }
 
 // SessionRow is a current session.

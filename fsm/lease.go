@@ -1,13 +1,15 @@
 package fsm
 
-// give makes a request the holder of a lease of the chosen candidate.
+// give makes a request the holder of a lease of the chosen candidate; the model is nil if it was addressed directly.
 func (m *Machine) give(r *request, mo *model, c *candidate) {
 	p := c.provider
 	l := p.node.ready(r.session)
 	if l == nil || !p.free(r.class) {
 		panic("fsm: grant of " + string(r.id) + " beyond the capacity of " + string(p.ID))
 	}
-	mo.cursor = p.ID
+	if mo != nil {
+		mo.cursor = p.ID
+	}
 	r.state = StateHeld
 	r.lease = m.nextLease
 	m.nextLease++

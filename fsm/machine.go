@@ -17,6 +17,10 @@ type Machine struct {
 	document []byte
 	config   Config
 	offers   map[EdgeID]string
+	// addresses are where nodes reach the edges, as each said when it last opened a session.
+	addresses map[EdgeID]string
+	level     uint32 // 0 = never raised
+	checked   uint64 // index of the last digest check
 
 	lastSession SessionID
 	nextLease   LeaseID
@@ -31,6 +35,7 @@ type Machine struct {
 	models    map[ModelID]*model
 	requests  map[RequestID]*request
 	leases    map[LeaseID]*request
+	joins     []JoinRow
 
 	// The queue: every waiter is in one lane; those with a deadline are in deadlines; detached ones are in orphans.
 	lanes       map[laneKey]*lane
@@ -47,6 +52,7 @@ type Machine struct {
 	dirty   []*provider
 	dim     []*provider
 	effects []Effect
+	checks  []DigestCheck
 	scratch []*candidate
 
 	spare []*request // empty ones
@@ -58,6 +64,7 @@ type Machine struct {
 func New() *Machine {
 	return &Machine{
 		offers:      map[EdgeID]string{},
+		addresses:   map[EdgeID]string{},
 		nextLease:   1,
 		nextEnqueue: 1,
 		sessions:    map[SessionID]*session{},
@@ -81,7 +88,7 @@ func (m *Machine) Apply(e *Entry) Result {
 	for i := range e.Batches {
 		res.Outcomes[i] = m.batch(&e.Batches[i])
 	}
-	res.Effects = m.effects
+	res.Effects, res.Checks = m.effects, m.checks
 	return res
 }
 
@@ -92,7 +99,7 @@ func (m *Machine) begin(e *Entry) {
 	}
 	m.index, m.term, m.wall = e.Index, e.Term, e.Wall
 	m.now = max(m.now, e.Elapsed)
-	m.effects = m.effects[:0]
+	m.effects, m.checks = m.effects[:0], m.checks[:0]
 }
 
 // commands applies commands in order; the machine is settled after each.
@@ -119,8 +126,16 @@ func (m *Machine) command(s *session, c Command) Outcome {
 		return m.drain(c)
 	case *ApplyConfig:
 		return m.applyConfig(c)
+	case *AddJoin:
+		return m.addJoin(c)
+	case *RedeemJoin:
+		return m.redeemJoin(c)
 	case *Expire:
 		return m.expire(c)
+	case *RaiseLevel:
+		return m.raiseLevel(c)
+	case *DigestCheck:
+		return m.digestCheck(c)
 	}
 	if s == nil || m.sessions[s.id] != s {
 		return Outcome{Code: SessionEnded}
@@ -215,6 +230,9 @@ func (m *Machine) Config() Config { return m.config }
 
 // Offer returns the hash of the configuration file that the edge offered last, "" if it never did.
 func (m *Machine) Offer(e EdgeID) string { return m.offers[e] }
+
+// Address returns where nodes reach the edge, as it said when it last opened a session; "" if it never said.
+func (m *Machine) Address(e EdgeID) string { return m.addresses[e] }
 
 // Pending returns how many requests wait, detached ones too.
 func (m *Machine) Pending() int { return m.pending }

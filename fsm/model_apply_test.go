@@ -13,12 +13,12 @@ import (
 func (n *naive) apply(e *Entry) Result {
 	n.index, n.term, n.wall = e.Index, e.Term, e.Wall
 	n.now = max(n.now, e.Elapsed)
-	n.effects = nil
+	n.effects, n.checks = nil, nil
 	var res Result
 	for i := range e.Batches {
 		res.Outcomes = append(res.Outcomes, n.batch(&e.Batches[i]))
 	}
-	res.Effects = n.effects
+	res.Effects, res.Checks = n.effects, n.checks
 	return res
 }
 
@@ -88,6 +88,19 @@ func (n *naive) decide(by SessionID, c Command) Outcome {
 		return n.applyConfig(c)
 	case *Expire:
 		return n.expire(c)
+	case *RaiseLevel:
+		if c.Level > max(n.level, 1) {
+			n.level = c.Level
+			return Outcome{Code: Done}
+		}
+		return Outcome{Code: Stale}
+	case *DigestCheck:
+		if n.checked < c.Index && c.Index < n.index {
+			n.checked = c.Index
+			n.checks = append(n.checks, *c)
+			return Outcome{Code: Done}
+		}
+		return Outcome{Code: Stale}
 	}
 	if s == nil {
 		return Outcome{Code: SessionEnded}
@@ -106,6 +119,9 @@ func (n *naive) decide(by SessionID, c Command) Outcome {
 }
 
 func (n *naive) open(c *OpenSession) Outcome {
+	if c.Address != "" {
+		n.addresses[c.Edge] = c.Address
+	}
 	for _, s := range n.sessions {
 		if s.edge == c.Edge && s.nonce == c.Nonce {
 			return Outcome{Code: SessionOpened, Session: s.id}

@@ -23,6 +23,10 @@ type naive struct {
 	granted, returned uint64
 
 	offers    map[EdgeID]string
+	addresses map[EdgeID]string
+	level     uint32
+	checked   uint64
+	checks    []DigestCheck
 	sessions  []*nSession
 	nodes     []*nNode
 	providers []*nProvider
@@ -70,7 +74,7 @@ type nProvider struct {
 type nRequest struct{ RequestRow }
 
 func newNaive() *naive {
-	return &naive{offers: map[EdgeID]string{}, cursors: map[ModelID]ProviderID{}}
+	return &naive{offers: map[EdgeID]string{}, addresses: map[EdgeID]string{}, cursors: map[ModelID]ProviderID{}}
 }
 
 // Look-ups: each a walk over everything.

@@ -12,7 +12,10 @@ func (n *naive) image() *Image {
 	im := &Image{
 		Index: n.index, Term: n.term, Now: n.now, Wall: n.wall, Revision: n.revision, Document: n.document,
 		Config: n.given, LastSession: n.lastSession, NextLease: n.lastLease + 1, NextEnqueue: n.lastEnqueue + 1, Granted: n.granted,
-		Returned: n.returned,
+		Returned: n.returned, Level: n.level, Checked: n.checked,
+	}
+	for e, a := range n.addresses {
+		im.Edges = append(im.Edges, EdgeRow{Edge: e, Address: a})
 	}
 	for e, o := range n.offers {
 		im.Offers = append(im.Offers, OfferRow{Edge: e, Offer: o})
@@ -50,6 +53,7 @@ func (n *naive) image() *Image {
 
 func sortImage(im *Image) {
 	slices.SortFunc(im.Offers, func(a, b OfferRow) int { return cmp.Compare(a.Edge, b.Edge) })
+	slices.SortFunc(im.Edges, func(a, b EdgeRow) int { return cmp.Compare(a.Edge, b.Edge) })
 	slices.SortFunc(im.Sessions, func(a, b SessionRow) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(im.Nodes, func(a, b NodeRow) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(im.Providers, func(a, b ProviderRow) int { return cmp.Compare(a.Config.ID, b.Config.ID) })

@@ -23,12 +23,13 @@ const (
 	SequenceGap            // an earlier batch of the session is missing: nothing changed, send that one first
 	SequenceForgotten      // the batch was acknowledged before: nothing changed
 	SequenceCollision      // the same Seq carried other commands: nothing changed
+	Joined                 // the join token was used: Grant.Node names the node
 )
 
 var codeNames = [...]string{
 	"none", "granted", "queued", "refused", "removed", "holds", "unknown", "returned", "already_released",
 	"session_opened", "registered", "done", "stale", "applied", "session_ended", "sequence_gap", "sequence_forgotten",
-	"sequence_collision",
+	"sequence_collision", "joined",
 }
 
 func (c Code) String() string { return nameOf(codeNames[:], int(c)) }
@@ -52,11 +53,15 @@ const (
 	RefusalConflict                    // conflict: the expected revision is not the current one
 	RefusalMalformed                   // malformed: an id is empty or too long
 	RefusalUnsupported                 // unsupported: no candidate has the needed capability
+	RefusalUnknownToken                // unknown_token: no such join token, or another used it
+	RefusalExpired                     // expired: the join token ran out before it was used
+	RefusalTooMany                     // too_many: JoinsMax join tokens are kept
 )
 
 var refusalNames = [...]string{
 	"none", "model_not_found", "queue_full", "unavailable", "context_too_long", "draining", "in_progress_elsewhere",
 	"queue_timeout", "abandoned", "unknown_node", "duplicate", "conflict", "malformed", "unsupported",
+	"unknown_token", "expired", "too_many",
 }
 
 func (r Refusal) String() string { return nameOf(refusalNames[:], int(r)) }
@@ -126,4 +131,7 @@ type Result struct {
 	Outcomes [][]Outcome
 	// Effects are in the order in which they happened. It is valid until the next Apply.
 	Effects []Effect
+	// Checks are the digest checks that the entry carried, for the replica to compare with the digests of its own machine
+	// at their indexes. It is valid until the next Apply.
+	Checks []DigestCheck
 }

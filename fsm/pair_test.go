@@ -36,6 +36,9 @@ func (p *pair) step(e *Entry) (Result, error) {
 		return got, fmt.Errorf("entry %d: outcomes (-naive +machine):\n%s", e.Index,
 			gocmp.Diff(want.Outcomes, got.Outcomes, cmpopts.EquateEmpty()))
 	}
+	if !slices.Equal(got.Checks, want.Checks) {
+		return got, fmt.Errorf("entry %d: digest checks %v, naive %v", e.Index, got.Checks, want.Checks)
+	}
 	if diff := diffEffects(want.Effects, got.Effects); diff != "" {
 		return got, fmt.Errorf("entry %d: effects (-naive +machine):\n%s", e.Index, diff)
 	}

@@ -20,6 +20,7 @@ type request struct {
 	enqueuedIndex uint64
 	detachedUntil Time
 	excluded      []ProviderID
+	direct        bool // addressed to one provider: it never waits
 
 	// Of a waiter:
 	lane  *lane

@@ -12,9 +12,13 @@ func (m *Machine) Image() *Image {
 		Index: m.index, Term: m.term, Now: m.now, Wall: m.wall,
 		Revision: m.revision, Document: slices.Clone(m.document), Config: m.config.clone(),
 		LastSession: m.lastSession, NextLease: m.nextLease, NextEnqueue: m.nextEnqueue, Granted: m.granted, Returned: m.returned,
+		Level: m.level, Checked: m.checked,
 	}
 	for _, e := range sortedKeys(m.offers) {
 		img.Offers = append(img.Offers, OfferRow{Edge: e, Offer: m.offers[e]})
+	}
+	for _, e := range sortedKeys(m.addresses) {
+		img.Edges = append(img.Edges, EdgeRow{Edge: e, Address: m.addresses[e]})
 	}
 	for _, id := range sortedKeys(m.sessions) {
 		img.Sessions = append(img.Sessions, m.sessions[id].row())
@@ -112,6 +116,10 @@ func Restore(img *Image) (*Machine, error) {
 	m.nextLease, m.nextEnqueue, m.granted, m.returned = img.NextLease, img.NextEnqueue, img.Granted, img.Returned
 	for _, o := range img.Offers {
 		m.offers[o.Edge] = o.Offer
+	}
+	m.level, m.checked = img.Level, img.Checked
+	for _, row := range img.Edges {
+		m.addresses[row.Edge] = row.Address
 	}
 	m.restoreSessions(img.Sessions)
 	for _, row := range img.Nodes {

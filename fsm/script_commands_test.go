@@ -22,13 +22,15 @@ func verbs() map[string]func(*script, *args) {
 
 		"bare":     func(s *script, _ *args) { s.begun = true },
 		"config":   (*script).applyConfig, // expected=N force edge=e1 offer=hash
-		"open":     (*script).open,        // e1 nonce=N
+		"open":     (*script).open,        // e1 nonce=N address=HOST:PORT
 		"end":      (*script).end,         // e1|s1 reason=R
 		"advance":  (*script).advance,     // 1s: cluster time goes on
 		"expire":   (*script).expire,      // term=N
 		"drain":    (*script).drain,       // p1 | node n1
 		"undrain":  (*script).drain,
-		"batch":    (*script).batch, // seq=N ack=N sum=N by=s1, then indented commands
+		"raise":    (*script).raise,  // LEVEL
+		"digest":   (*script).digest, // INDEX right|wrong: what the leader says its digest was
+		"batch":    (*script).batch,  // seq=N ack=N sum=N by=s1, then indented commands
 		"admit":    (*script).simple,
 		"cancel":   (*script).simple,
 		"release":  (*script).simple,
@@ -37,7 +39,7 @@ func verbs() map[string]func(*script, *args) {
 		"lost":     (*script).simple,
 		"report":   (*script).simple,
 		"health":   (*script).simple,
-		"show":     (*script).show, // queue | leases | providers | nodes | sessions | deadline
+		"show":     (*script).show, // queue | leases | providers | nodes | sessions | deadline | level | addresses
 	}
 }
 
@@ -304,7 +306,28 @@ func (s *script) document() []byte { return fmt.Append(nil, s.config) }
 
 func (s *script) open(a *args) {
 	nonce := uint64(a.number("nonce", 100+int(s.m.Index())))
-	s.propose(0, &OpenSession{Edge: EdgeID(a.word()), Nonce: nonce})
+	s.propose(0, &OpenSession{Edge: EdgeID(a.word()), Nonce: nonce, Address: a.get("address", "")})
+}
+
+func (s *script) raise(a *args) { s.propose(0, &RaiseLevel{Level: uint32(a.atoi(a.word()))}) }
+
+func (s *script) digest(a *args) {
+	c := &DigestCheck{Index: uint64(a.atoi(a.word()))}
+	if c.Digest = s.digestAt(c.Index); a.word() == "wrong" {
+		c.Digest[0]++
+	}
+	s.propose(0, c)
+}
+
+// digestAt is the digest that the machine had after an entry.
+func (s *script) digestAt(index uint64) [32]byte {
+	at := New()
+	for _, e := range s.entries {
+		if e.Index <= index {
+			at.Apply(e)
+		}
+	}
+	return at.Digest()
 }
 
 func (s *script) end(a *args) {

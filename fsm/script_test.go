@@ -186,6 +186,9 @@ func (s *script) apply(b Batch, quiet bool) {
 	for _, f := range res.Effects {
 		s.out = append(s.out, s.effect(f))
 	}
+	for _, c := range res.Checks {
+		s.out = append(s.out, fmt.Sprintf("to compare at %d: right=%v", c.Index, c.Digest == s.digestAt(c.Index)))
+	}
 }
 
 // learn gives names to sessions and leases.

@@ -102,6 +102,10 @@ func (s *script) subject(c Command) string {
 		return fmt.Sprintf("%s draining=%v", what, c.On)
 	case *ApplyConfig:
 		return "revision"
+	case *RaiseLevel:
+		return fmt.Sprint("level ", c.Level)
+	case *DigestCheck:
+		return fmt.Sprint("check of ", c.Index)
 	}
 	return "overdue"
 }
@@ -167,6 +171,12 @@ func (s *script) show(a *args) {
 	case "sessions":
 		for _, v := range sn.Sessions {
 			tell("%s of %s in_grace=%v", s.names[v.ID], v.Edge, v.InGrace)
+		}
+	case "level":
+		tell("level=%d checked=%d", s.m.Level(), s.m.Checked())
+	case "addresses":
+		for _, e := range []EdgeID{"e1", "e2", "e3"} {
+			tell("reach %s at %q", e, s.m.Address(e))
 		}
 	case "deadline":
 		if at, some := s.m.NextDeadline(); some {

@@ -32,7 +32,7 @@ func (m *Machine) ApplyWatched(e *Entry, see func(Step)) Result {
 			see(Step{Batch: i, Command: k, Outcome: &res.Outcomes[i][k], Idle: true})
 		}
 	}
-	res.Effects = m.effects
+	res.Effects, res.Checks = m.effects, m.checks
 	return res
 }
 
