@@ -44,12 +44,14 @@ type batch struct {
 type part struct {
 	bytes []byte
 	to    []Receiver
+	level uint32 // feature level that its commands need
 }
 
 func (p *part) add(c fsm.Command, to Receiver) int {
 	before := len(p.bytes)
 	p.bytes = appendCommand(p.bytes, c)
 	p.to = append(p.to, to)
+	p.level = max(p.level, fsm.LevelOf(c))
 	return len(p.bytes) - before
 }
 

@@ -26,8 +26,11 @@ var update = flag.Bool("update", false, "write the golden files of records that 
 // everyCommand has each kind with every field set, and each once more with as little as possible.
 func everyCommand() map[string]fsm.Command {
 	return map[string]fsm.Command{
-		"open_session": &fsm.OpenSession{Edge: "edge-1", Nonce: 0xfedcba9876543210},
-		"end_session":  &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonGoodbye},
+		"open_session":         &fsm.OpenSession{Edge: "edge-1", Nonce: 0xfedcba9876543210},
+		"open_session_address": &fsm.OpenSession{Edge: "edge-1", Nonce: 1, Address: "edge-1.example:8081"},
+		"raise_level":          &fsm.RaiseLevel{Level: 2},
+		"digest_check":         &fsm.DigestCheck{Index: 10000, Digest: [32]byte{1, 31: 2}},
+		"end_session":          &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonGoodbye},
 		"admit": &fsm.Admit{
 			Request: "r\xff1", Fingerprint: fsm.Fingerprint{1, 2, 15: 9}, Model: "ornith:35b", Class: fsm.ClassLong,
 			InputTokens: 131072, Needs: fsm.NeedChat | fsm.NeedTunnel, MaxWait: 30 * fsm.Second,

@@ -23,6 +23,8 @@ const (
 	kindDrain
 	kindApplyConfig
 	kindExpire
+	kindRaiseLevel
+	kindDigestCheck
 )
 
 // appendCommand appends a command as field 5 of a Batch. It panics on a kind that is not in the record format, which
@@ -67,7 +69,8 @@ func appendRare(b []byte, c fsm.Command) []byte {
 	case *fsm.OpenSession:
 		return appendNested(b, kindOpenSession, func(b []byte) []byte {
 			b = appendText(b, 1, c.Edge)
-			return appendFixed(b, 2, c.Nonce)
+			b = appendFixed(b, 2, c.Nonce)
+			return appendText(b, 3, c.Address)
 		})
 	case *fsm.EndSession:
 		return appendNested(b, kindEndSession, func(b []byte) []byte {
@@ -83,6 +86,10 @@ func appendRare(b []byte, c fsm.Command) []byte {
 		})
 	case *fsm.ApplyConfig:
 		return appendNested(b, kindApplyConfig, func(b []byte) []byte { return appendApplyConfig(b, c) })
+	case *fsm.RaiseLevel:
+		return appendNested(b, kindRaiseLevel, func(b []byte) []byte { return appendUint(b, 1, uint64(c.Level)) })
+	case *fsm.DigestCheck:
+		return appendNested(b, kindDigestCheck, func(b []byte) []byte { return appendText(appendUint(b, 1, c.Index), 2, c.Digest[:]) })
 	}
 	return appendNodeCommand(b, c)
 }

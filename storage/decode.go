@@ -166,6 +166,10 @@ func (d *decoder) rare(kind int, f *fields) fsm.Command {
 		return d.readApplyConfig(f)
 	case int(kindExpire):
 		return d.readExpire(f)
+	case int(kindRaiseLevel):
+		return d.readRaiseLevel(f)
+	case int(kindDigestCheck):
+		return d.readDigestCheck(f)
 	}
 	f.err = errors.New("unknown kind: written by a newer version")
 	return nil
@@ -179,6 +183,8 @@ func (d *decoder) readOpenSession(f *fields) *fsm.OpenSession {
 			c.Edge = name[fsm.EdgeID](d, f.bytes())
 		case 2:
 			c.Nonce = f.fixed()
+		case 3:
+			c.Address = string(f.bytes())
 		default:
 			f.unknown()
 		}
@@ -341,6 +347,36 @@ func (d *decoder) readExpire(f *fields) *fsm.Expire {
 		switch f.number {
 		case 1:
 			c.Term = f.uint()
+		default:
+			f.unknown()
+		}
+	}
+	return c
+}
+
+func (d *decoder) readRaiseLevel(f *fields) *fsm.RaiseLevel {
+	c := &fsm.RaiseLevel{}
+	for f.next() {
+		switch f.number {
+		case 1:
+			c.Level = uint32(f.upTo(math.MaxUint32))
+		default:
+			f.unknown()
+		}
+	}
+	return c
+}
+
+func (d *decoder) readDigestCheck(f *fields) *fsm.DigestCheck {
+	c := &fsm.DigestCheck{}
+	for f.next() {
+		switch f.number {
+		case 1:
+			c.Index = f.uint()
+		case 2:
+			if copy(c.Digest[:], f.bytes()) != len(c.Digest) || len(f.data) != len(c.Digest) {
+				f.err = errors.New("digest is not 32 bytes")
+			}
 		default:
 			f.unknown()
 		}

@@ -21,9 +21,6 @@ import (
 // they are proposed, straight into the bytes of their batch, and an entry is its batches put together.
 const (
 	entryFormat = 1
-	// featureLevel is the newest set of command kinds that this program knows.
-	featureLevel = 1
-
 	entryCommandsMax = 4096
 	entryBytesMax    = 256 << 10
 	// recordBytesMax bounds what is read as one entry. A single command (a configuration) can be larger than
@@ -43,7 +40,7 @@ type record struct {
 // appendRecord encodes an entry.
 func appendRecord(b []byte, r *record) []byte {
 	b = appendUint(b, 1, entryFormat)
-	b = appendUint(b, 2, featureLevel)
+	b = appendUint(b, 2, uint64(r.level()))
 	b = appendUint(b, 3, r.term)
 	b = appendUint(b, 4, uint64(r.elapsed))
 	b = appendUint(b, 5, uint64(r.wall))
@@ -55,6 +52,15 @@ func appendRecord(b []byte, r *record) []byte {
 		b = append(b, batch.back.bytes...)
 	}
 	return b
+}
+
+// level is the feature level that a reader must know.
+func (r *record) level() uint32 {
+	level := uint32(fsm.LevelFirst)
+	for _, b := range r.batches {
+		level = max(level, b.front.level, b.back.level)
+	}
+	return level
 }
 
 func (r *record) sizeMax() int {
@@ -91,8 +97,8 @@ func (d *decoder) entry(b []byte) (*fsm.Entry, error) {
 	for f.next() {
 		switch f.number {
 		case 2:
-			if f.upTo(math.MaxUint32) > featureLevel {
-				return nil, fmt.Errorf("%w: entry of feature level %d, this version knows %d", ErrNewer, f.num, featureLevel)
+			if f.upTo(math.MaxUint32) > fsm.LevelMax {
+				return nil, fmt.Errorf("%w: entry of feature level %d, this version knows %d", ErrNewer, f.num, fsm.LevelMax)
 			}
 		case 3:
 			e.Term = f.uint()

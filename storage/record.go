@@ -202,7 +202,11 @@ func requestOf(c fsm.Command) fsm.RequestID {
 func fieldsOf(c fsm.Command) map[string]any {
 	switch c := c.(type) {
 	case *fsm.OpenSession:
-		return map[string]any{"edge": c.Edge}
+		m := map[string]any{"edge": c.Edge}
+		if c.Address != "" {
+			m["address"] = c.Address
+		}
+		return m
 	case *fsm.EndSession:
 		return map[string]any{"edge": c.Edge, "session": c.Session, "reason": c.Reason.String()}
 	case *fsm.Admit:
@@ -224,6 +228,10 @@ func fieldsOf(c fsm.Command) map[string]any {
 		return map[string]any{"expected": c.Expected, "force": c.Force, "edge": c.Edge, "offer": c.Offer, "document_bytes": len(c.Document)}
 	case *fsm.Expire:
 		return map[string]any{"term": c.Term}
+	case *fsm.RaiseLevel:
+		return map[string]any{"level": c.Level}
+	case *fsm.DigestCheck:
+		return map[string]any{"index": c.Index, "digest": fmt.Sprintf("%x", c.Digest)}
 	}
 	return linkFields(c)
 }

@@ -35,6 +35,9 @@ func eachRow(img *fsm.Image, fn func(*recordpb.Row)) {
 	for i := range img.Requests {
 		fn(&recordpb.Row{Kind: &recordpb.Row_Request{Request: requestRecord(&img.Requests[i])}})
 	}
+	for _, e := range img.Edges {
+		fn(&recordpb.Row{Kind: &recordpb.Row_Edge{Edge: &recordpb.EdgeRow{Edge: []byte(e.Edge), Address: []byte(e.Address)}}})
+	}
 }
 
 // addRow puts a row into an image.
@@ -64,6 +67,8 @@ func addRow(img *fsm.Image, row *recordpb.Row) error {
 		img.Models = append(img.Models, fsm.ModelRow{ID: fsm.ModelID(k.Model.GetId()), Cursor: fsm.ProviderID(k.Model.GetCursor())})
 	case *recordpb.Row_Request:
 		img.Requests = append(img.Requests, w.request(k.Request))
+	case *recordpb.Row_Edge:
+		img.Edges = append(img.Edges, fsm.EdgeRow{Edge: fsm.EdgeID(k.Edge.GetEdge()), Address: string(k.Edge.GetAddress())})
 	default:
 		return errors.New("row without a kind")
 	}

@@ -38,10 +38,10 @@ func writeImage(to io.Writer, cluster string, img *fsm.Image) error {
 	w := newFrameWriter(to)
 	w.raw([]byte(stateMagic))
 	w.frame(&recordpb.SnapshotHeader{
-		Format: snapshotFormat, Level: featureLevel, Cluster: []byte(cluster),
+		Format: snapshotFormat, Level: max(img.Level, fsm.LevelFirst), Cluster: []byte(cluster),
 		Index: img.Index, Term: img.Term, Now: int64(img.Now), Wall: img.Wall,
 		Revision: uint64(img.Revision), LastSession: uint64(img.LastSession), NextLease: uint64(img.NextLease), NextEnqueue: uint64(img.NextEnqueue),
-		Granted: img.Granted, Returned: img.Returned,
+		Granted: img.Granted, Returned: img.Returned, Raised: img.Level, Checked: img.Checked,
 	})
 	rows := uint64(0)
 	eachRow(img, func(r *recordpb.Row) {
@@ -129,6 +129,7 @@ func decodeImage(b []byte) (string, *fsm.Image, error) {
 		Revision: fsm.Revision(h.GetRevision()), NextLease: fsm.LeaseID(h.GetNextLease()),
 		LastSession: fsm.SessionID(h.GetLastSession()),
 		NextEnqueue: fsm.Enqueue(h.GetNextEnqueue()), Granted: h.GetGranted(), Returned: h.GetReturned(),
+		Level: h.GetRaised(), Checked: h.GetChecked(),
 	}
 	for n := uint64(0); ; n++ {
 		var row recordpb.Row
@@ -182,8 +183,8 @@ func (r *frameReader) header(h *recordpb.SnapshotHeader) error {
 	if err := unmarshal(b, h); err != nil {
 		return err
 	}
-	if h.GetLevel() > featureLevel {
-		return fmt.Errorf("%w: snapshot of feature level %d, this version knows %d", ErrNewer, h.GetLevel(), featureLevel)
+	if h.GetLevel() > fsm.LevelMax {
+		return fmt.Errorf("%w: snapshot of feature level %d, this version knows %d", ErrNewer, h.GetLevel(), fsm.LevelMax)
 	}
 	return nil
 }

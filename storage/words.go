@@ -36,6 +36,10 @@ func kindOf(c fsm.Command) string {
 		return "apply_config"
 	case *fsm.Expire:
 		return "expire"
+	case *fsm.RaiseLevel:
+		return "raise_level"
+	case *fsm.DigestCheck:
+		return "digest_check"
 	}
 	return strings.TrimPrefix(fmt.Sprintf("%T", c), "*fsm.")
 }
@@ -44,7 +48,7 @@ func kindOf(c fsm.Command) string {
 func Kinds() []string {
 	return []string{
 		"open_session", "end_session", "admit", "cancel", "release", "register_node", "node_ready", "link_lost", "link_report",
-		"set_health", "drain", "apply_config", "expire",
+		"set_health", "drain", "apply_config", "expire", "raise_level", "digest_check",
 	}
 }
 
@@ -69,6 +73,10 @@ func tell(c fsm.Command) string {
 		return "a new configuration"
 	case *fsm.Expire:
 		return "the expiry of what was overdue"
+	case *fsm.RaiseLevel:
+		return fmt.Sprintf("feature level %d", c.Level)
+	case *fsm.DigestCheck:
+		return fmt.Sprintf("the comparison of the replicas' states at index %d", c.Index)
 	case *fsm.Drain:
 		what := "provider " + string(c.Provider)
 		if c.Provider == "" {

@@ -35,7 +35,7 @@ const (
 type Entry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Format        uint32                 `protobuf:"varint,1,opt,name=format,proto3" json:"format,omitempty"`   // 1; always the first field
-	Level         uint32                 `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`     // feature level that the proposer used
+	Level         uint32                 `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`     // feature level that its commands need: the highest of them, at least 1
 	Term          uint64                 `protobuf:"varint,3,opt,name=term,proto3" json:"term,omitempty"`       // in which it was proposed
 	Elapsed       int64                  `protobuf:"varint,4,opt,name=elapsed,proto3" json:"elapsed,omitempty"` // cluster time
 	Wall          int64                  `protobuf:"varint,5,opt,name=wall,proto3" json:"wall,omitempty"`       // Unix nanoseconds, for people
@@ -209,6 +209,8 @@ type Command struct {
 	//	*Command_Drain
 	//	*Command_ApplyConfig
 	//	*Command_Expire
+	//	*Command_RaiseLevel
+	//	*Command_DigestCheck
 	Kind          isCommand_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -368,6 +370,24 @@ func (x *Command) GetExpire() *Expire {
 	return nil
 }
 
+func (x *Command) GetRaiseLevel() *RaiseLevel {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_RaiseLevel); ok {
+			return x.RaiseLevel
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetDigestCheck() *DigestCheck {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_DigestCheck); ok {
+			return x.DigestCheck
+		}
+	}
+	return nil
+}
+
 type isCommand_Kind interface {
 	isCommand_Kind()
 }
@@ -424,6 +444,14 @@ type Command_Expire struct {
 	Expire *Expire `protobuf:"bytes,13,opt,name=expire,proto3,oneof"`
 }
 
+type Command_RaiseLevel struct {
+	RaiseLevel *RaiseLevel `protobuf:"bytes,14,opt,name=raise_level,json=raiseLevel,proto3,oneof"` // level 1, as no level was raised before it
+}
+
+type Command_DigestCheck struct {
+	DigestCheck *DigestCheck `protobuf:"bytes,15,opt,name=digest_check,json=digestCheck,proto3,oneof"` // level 2
+}
+
 func (*Command_OpenSession) isCommand_Kind() {}
 
 func (*Command_EndSession) isCommand_Kind() {}
@@ -450,10 +478,15 @@ func (*Command_ApplyConfig) isCommand_Kind() {}
 
 func (*Command_Expire) isCommand_Kind() {}
 
+func (*Command_RaiseLevel) isCommand_Kind() {}
+
+func (*Command_DigestCheck) isCommand_Kind() {}
+
 type OpenSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Edge          []byte                 `protobuf:"bytes,1,opt,name=edge,proto3" json:"edge,omitempty"`
 	Nonce         uint64                 `protobuf:"fixed64,2,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Address       []byte                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"` // level 2
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -500,6 +533,13 @@ func (x *OpenSession) GetNonce() uint64 {
 		return x.Nonce
 	}
 	return 0
+}
+
+func (x *OpenSession) GetAddress() []byte {
+	if x != nil {
+		return x.Address
+	}
+	return nil
 }
 
 type EndSession struct {
@@ -1262,6 +1302,102 @@ func (x *Expire) GetTerm() uint64 {
 	return 0
 }
 
+type RaiseLevel struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Level         uint32                 `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaiseLevel) Reset() {
+	*x = RaiseLevel{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaiseLevel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaiseLevel) ProtoMessage() {}
+
+func (x *RaiseLevel) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaiseLevel.ProtoReflect.Descriptor instead.
+func (*RaiseLevel) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *RaiseLevel) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+type DigestCheck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	Digest        []byte                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"` // 32 bytes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DigestCheck) Reset() {
+	*x = DigestCheck{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DigestCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DigestCheck) ProtoMessage() {}
+
+func (x *DigestCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DigestCheck.ProtoReflect.Descriptor instead.
+func (*DigestCheck) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *DigestCheck) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *DigestCheck) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
 // Config is what admission needs of the cluster's configuration.
 type Config struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1275,7 +1411,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[16]
+	mi := &file_proto_recordpb_record_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1423,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[16]
+	mi := &file_proto_recordpb_record_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1436,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{16}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Config) GetPool() *Config_Pool {
@@ -1347,7 +1483,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[17]
+	mi := &file_proto_recordpb_record_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1359,7 +1495,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[17]
+	mi := &file_proto_recordpb_record_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1372,7 +1508,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{17}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Grant) GetLease() uint64 {
@@ -1449,7 +1585,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[18]
+	mi := &file_proto_recordpb_record_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1597,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[18]
+	mi := &file_proto_recordpb_record_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1610,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Outcome) GetCode() uint32 {
@@ -1560,7 +1696,7 @@ type SnapshotFile struct {
 
 func (x *SnapshotFile) Reset() {
 	*x = SnapshotFile{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[19]
+	mi := &file_proto_recordpb_record_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1572,7 +1708,7 @@ func (x *SnapshotFile) String() string {
 func (*SnapshotFile) ProtoMessage() {}
 
 func (x *SnapshotFile) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[19]
+	mi := &file_proto_recordpb_record_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1585,7 +1721,7 @@ func (x *SnapshotFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotFile.ProtoReflect.Descriptor instead.
 func (*SnapshotFile) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{19}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SnapshotFile) GetIndex() uint64 {
@@ -1620,7 +1756,7 @@ func (x *SnapshotFile) GetConfigurationIndex() uint64 {
 type SnapshotHeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Format        uint32                 `protobuf:"varint,1,opt,name=format,proto3" json:"format,omitempty"`  // 1; always the first field
-	Level         uint32                 `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`    // feature level of the program that wrote it
+	Level         uint32                 `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`    // feature level that a reader must know
 	Cluster       []byte                 `protobuf:"bytes,3,opt,name=cluster,proto3" json:"cluster,omitempty"` // cluster id
 	Index         uint64                 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`    // of the last entry applied
 	Term          uint64                 `protobuf:"varint,5,opt,name=term,proto3" json:"term,omitempty"`      // of that entry
@@ -1632,13 +1768,15 @@ type SnapshotHeader struct {
 	Granted       uint64                 `protobuf:"varint,11,opt,name=granted,proto3" json:"granted,omitempty"`
 	Returned      uint64                 `protobuf:"varint,12,opt,name=returned,proto3" json:"returned,omitempty"`
 	LastSession   uint64                 `protobuf:"varint,13,opt,name=last_session,json=lastSession,proto3" json:"last_session,omitempty"` // highest id ever given
+	Raised        uint32                 `protobuf:"varint,14,opt,name=raised,proto3" json:"raised,omitempty"`                              // feature level of the state; 0: never raised
+	Checked       uint64                 `protobuf:"varint,15,opt,name=checked,proto3" json:"checked,omitempty"`                            // index of the last digest check
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[20]
+	mi := &file_proto_recordpb_record_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +1788,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[20]
+	mi := &file_proto_recordpb_record_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +1801,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SnapshotHeader) GetFormat() uint32 {
@@ -1757,6 +1895,20 @@ func (x *SnapshotHeader) GetLastSession() uint64 {
 	return 0
 }
 
+func (x *SnapshotHeader) GetRaised() uint32 {
+	if x != nil {
+		return x.Raised
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetChecked() uint64 {
+	if x != nil {
+		return x.Checked
+	}
+	return 0
+}
+
 // Row is one row of the state. The kinds come in the order of their numbers, the rows of a kind in order of their key;
 // the batches of a session follow it.
 type Row struct {
@@ -1772,6 +1924,7 @@ type Row struct {
 	//	*Row_Provider
 	//	*Row_Model
 	//	*Row_Request
+	//	*Row_Edge
 	//	*Row_End_
 	Kind          isRow_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -1780,7 +1933,7 @@ type Row struct {
 
 func (x *Row) Reset() {
 	*x = Row{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[21]
+	mi := &file_proto_recordpb_record_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1945,7 @@ func (x *Row) String() string {
 func (*Row) ProtoMessage() {}
 
 func (x *Row) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[21]
+	mi := &file_proto_recordpb_record_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1958,7 @@ func (x *Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row.ProtoReflect.Descriptor instead.
 func (*Row) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Row) GetKind() isRow_Kind {
@@ -1896,6 +2049,15 @@ func (x *Row) GetRequest() *RequestRow {
 	return nil
 }
 
+func (x *Row) GetEdge() *EdgeRow {
+	if x != nil {
+		if x, ok := x.Kind.(*Row_Edge); ok {
+			return x.Edge
+		}
+	}
+	return nil
+}
+
 func (x *Row) GetEnd() *Row_End {
 	if x != nil {
 		if x, ok := x.Kind.(*Row_End_); ok {
@@ -1945,6 +2107,10 @@ type Row_Request struct {
 	Request *RequestRow `protobuf:"bytes,9,opt,name=request,proto3,oneof"`
 }
 
+type Row_Edge struct {
+	Edge *EdgeRow `protobuf:"bytes,10,opt,name=edge,proto3,oneof"`
+}
+
 type Row_End_ struct {
 	End *Row_End `protobuf:"bytes,15,opt,name=end,proto3,oneof"` // the last one
 }
@@ -1967,6 +2133,8 @@ func (*Row_Model) isRow_Kind() {}
 
 func (*Row_Request) isRow_Kind() {}
 
+func (*Row_Edge) isRow_Kind() {}
+
 func (*Row_End_) isRow_Kind() {}
 
 type OfferRow struct {
@@ -1979,7 +2147,7 @@ type OfferRow struct {
 
 func (x *OfferRow) Reset() {
 	*x = OfferRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	mi := &file_proto_recordpb_record_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1991,7 +2159,7 @@ func (x *OfferRow) String() string {
 func (*OfferRow) ProtoMessage() {}
 
 func (x *OfferRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	mi := &file_proto_recordpb_record_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2004,7 +2172,7 @@ func (x *OfferRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferRow.ProtoReflect.Descriptor instead.
 func (*OfferRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OfferRow) GetEdge() []byte {
@@ -2017,6 +2185,58 @@ func (x *OfferRow) GetEdge() []byte {
 func (x *OfferRow) GetOffer() []byte {
 	if x != nil {
 		return x.Offer
+	}
+	return nil
+}
+
+type EdgeRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Edge          []byte                 `protobuf:"bytes,1,opt,name=edge,proto3" json:"edge,omitempty"`
+	Address       []byte                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // where nodes reach it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EdgeRow) Reset() {
+	*x = EdgeRow{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EdgeRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EdgeRow) ProtoMessage() {}
+
+func (x *EdgeRow) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EdgeRow.ProtoReflect.Descriptor instead.
+func (*EdgeRow) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *EdgeRow) GetEdge() []byte {
+	if x != nil {
+		return x.Edge
+	}
+	return nil
+}
+
+func (x *EdgeRow) GetAddress() []byte {
+	if x != nil {
+		return x.Address
 	}
 	return nil
 }
@@ -2037,7 +2257,7 @@ type SessionRow struct {
 
 func (x *SessionRow) Reset() {
 	*x = SessionRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	mi := &file_proto_recordpb_record_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2049,7 +2269,7 @@ func (x *SessionRow) String() string {
 func (*SessionRow) ProtoMessage() {}
 
 func (x *SessionRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	mi := &file_proto_recordpb_record_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2062,7 +2282,7 @@ func (x *SessionRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRow.ProtoReflect.Descriptor instead.
 func (*SessionRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SessionRow) GetId() uint64 {
@@ -2132,7 +2352,7 @@ type BatchRow struct {
 
 func (x *BatchRow) Reset() {
 	*x = BatchRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	mi := &file_proto_recordpb_record_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2144,7 +2364,7 @@ func (x *BatchRow) String() string {
 func (*BatchRow) ProtoMessage() {}
 
 func (x *BatchRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	mi := &file_proto_recordpb_record_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2157,7 +2377,7 @@ func (x *BatchRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRow.ProtoReflect.Descriptor instead.
 func (*BatchRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{24}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BatchRow) GetSeq() uint64 {
@@ -2195,7 +2415,7 @@ type NodeRow struct {
 
 func (x *NodeRow) Reset() {
 	*x = NodeRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	mi := &file_proto_recordpb_record_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2207,7 +2427,7 @@ func (x *NodeRow) String() string {
 func (*NodeRow) ProtoMessage() {}
 
 func (x *NodeRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	mi := &file_proto_recordpb_record_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2220,7 +2440,7 @@ func (x *NodeRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRow.ProtoReflect.Descriptor instead.
 func (*NodeRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NodeRow) GetId() []byte {
@@ -2280,7 +2500,7 @@ type ProviderRow struct {
 
 func (x *ProviderRow) Reset() {
 	*x = ProviderRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	mi := &file_proto_recordpb_record_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2292,7 +2512,7 @@ func (x *ProviderRow) String() string {
 func (*ProviderRow) ProtoMessage() {}
 
 func (x *ProviderRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	mi := &file_proto_recordpb_record_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2305,7 +2525,7 @@ func (x *ProviderRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderRow.ProtoReflect.Descriptor instead.
 func (*ProviderRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ProviderRow) GetConfig() *Config_Provider {
@@ -2367,7 +2587,7 @@ type ModelRow struct {
 
 func (x *ModelRow) Reset() {
 	*x = ModelRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	mi := &file_proto_recordpb_record_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2379,7 +2599,7 @@ func (x *ModelRow) String() string {
 func (*ModelRow) ProtoMessage() {}
 
 func (x *ModelRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	mi := &file_proto_recordpb_record_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2392,7 +2612,7 @@ func (x *ModelRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelRow.ProtoReflect.Descriptor instead.
 func (*ModelRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ModelRow) GetId() []byte {
@@ -2441,7 +2661,7 @@ type RequestRow struct {
 
 func (x *RequestRow) Reset() {
 	*x = RequestRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[28]
+	mi := &file_proto_recordpb_record_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2673,7 @@ func (x *RequestRow) String() string {
 func (*RequestRow) ProtoMessage() {}
 
 func (x *RequestRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[28]
+	mi := &file_proto_recordpb_record_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2466,7 +2686,7 @@ func (x *RequestRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRow.ProtoReflect.Descriptor instead.
 func (*RequestRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RequestRow) GetId() []byte {
@@ -2650,7 +2870,7 @@ type Config_Pool struct {
 
 func (x *Config_Pool) Reset() {
 	*x = Config_Pool{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[29]
+	mi := &file_proto_recordpb_record_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2662,7 +2882,7 @@ func (x *Config_Pool) String() string {
 func (*Config_Pool) ProtoMessage() {}
 
 func (x *Config_Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[29]
+	mi := &file_proto_recordpb_record_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2675,7 +2895,7 @@ func (x *Config_Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Pool.ProtoReflect.Descriptor instead.
 func (*Config_Pool) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{16, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18, 0}
 }
 
 func (x *Config_Pool) GetMaxQueue() int64 {
@@ -2723,7 +2943,7 @@ type Config_Model struct {
 
 func (x *Config_Model) Reset() {
 	*x = Config_Model{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	mi := &file_proto_recordpb_record_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2735,7 +2955,7 @@ func (x *Config_Model) String() string {
 func (*Config_Model) ProtoMessage() {}
 
 func (x *Config_Model) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	mi := &file_proto_recordpb_record_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2748,7 +2968,7 @@ func (x *Config_Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Model.ProtoReflect.Descriptor instead.
 func (*Config_Model) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{16, 1}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18, 1}
 }
 
 func (x *Config_Model) GetId() []byte {
@@ -2775,7 +2995,7 @@ type Config_Candidate struct {
 
 func (x *Config_Candidate) Reset() {
 	*x = Config_Candidate{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	mi := &file_proto_recordpb_record_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2787,7 +3007,7 @@ func (x *Config_Candidate) String() string {
 func (*Config_Candidate) ProtoMessage() {}
 
 func (x *Config_Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	mi := &file_proto_recordpb_record_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2800,7 +3020,7 @@ func (x *Config_Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Candidate.ProtoReflect.Descriptor instead.
 func (*Config_Candidate) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{16, 2}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18, 2}
 }
 
 func (x *Config_Candidate) GetProvider() []byte {
@@ -2833,7 +3053,7 @@ type Config_Provider struct {
 
 func (x *Config_Provider) Reset() {
 	*x = Config_Provider{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[32]
+	mi := &file_proto_recordpb_record_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2845,7 +3065,7 @@ func (x *Config_Provider) String() string {
 func (*Config_Provider) ProtoMessage() {}
 
 func (x *Config_Provider) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[32]
+	mi := &file_proto_recordpb_record_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2858,7 +3078,7 @@ func (x *Config_Provider) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Provider.ProtoReflect.Descriptor instead.
 func (*Config_Provider) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{16, 3}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18, 3}
 }
 
 func (x *Config_Provider) GetId() []byte {
@@ -2926,7 +3146,7 @@ type Row_End struct {
 
 func (x *Row_End) Reset() {
 	*x = Row_End{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[33]
+	mi := &file_proto_recordpb_record_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2938,7 +3158,7 @@ func (x *Row_End) String() string {
 func (*Row_End) ProtoMessage() {}
 
 func (x *Row_End) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[33]
+	mi := &file_proto_recordpb_record_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2951,7 +3171,7 @@ func (x *Row_End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row_End.ProtoReflect.Descriptor instead.
 func (*Row_End) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23, 0}
 }
 
 func (x *Row_End) GetRows() uint64 {
@@ -2974,7 +3194,7 @@ type NodeRow_Link struct {
 
 func (x *NodeRow_Link) Reset() {
 	*x = NodeRow_Link{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[34]
+	mi := &file_proto_recordpb_record_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2986,7 +3206,7 @@ func (x *NodeRow_Link) String() string {
 func (*NodeRow_Link) ProtoMessage() {}
 
 func (x *NodeRow_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[34]
+	mi := &file_proto_recordpb_record_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2999,7 +3219,7 @@ func (x *NodeRow_Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRow_Link.ProtoReflect.Descriptor instead.
 func (*NodeRow_Link) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28, 0}
 }
 
 func (x *NodeRow_Link) GetGeneration() uint64 {
@@ -3054,7 +3274,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x1b\n" +
 	"\tack_below\x18\x03 \x01(\x04R\backBelow\x12\x10\n" +
 	"\x03sum\x18\x04 \x01(\x06R\x03sum\x122\n" +
-	"\bcommands\x18\x05 \x03(\v2\x16.iop.record.v1.CommandR\bcommands\"\xf3\x05\n" +
+	"\bcommands\x18\x05 \x03(\v2\x16.iop.record.v1.CommandR\bcommands\"\xf2\x06\n" +
 	"\aCommand\x12?\n" +
 	"\fopen_session\x18\x01 \x01(\v2\x1a.iop.record.v1.OpenSessionH\x00R\vopenSession\x12<\n" +
 	"\vend_session\x18\x02 \x01(\v2\x19.iop.record.v1.EndSessionH\x00R\n" +
@@ -3073,11 +3293,15 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	" \x01(\v2\x18.iop.record.v1.SetHealthH\x00R\tsetHealth\x12,\n" +
 	"\x05drain\x18\v \x01(\v2\x14.iop.record.v1.DrainH\x00R\x05drain\x12?\n" +
 	"\fapply_config\x18\f \x01(\v2\x1a.iop.record.v1.ApplyConfigH\x00R\vapplyConfig\x12/\n" +
-	"\x06expire\x18\r \x01(\v2\x15.iop.record.v1.ExpireH\x00R\x06expireB\x06\n" +
-	"\x04kind\"7\n" +
+	"\x06expire\x18\r \x01(\v2\x15.iop.record.v1.ExpireH\x00R\x06expire\x12<\n" +
+	"\vraise_level\x18\x0e \x01(\v2\x19.iop.record.v1.RaiseLevelH\x00R\n" +
+	"raiseLevel\x12?\n" +
+	"\fdigest_check\x18\x0f \x01(\v2\x1a.iop.record.v1.DigestCheckH\x00R\vdigestCheckB\x06\n" +
+	"\x04kind\"Q\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x14\n" +
-	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\"R\n" +
+	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\fR\aaddress\"R\n" +
 	"\n" +
 	"EndSession\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x18\n" +
@@ -3140,7 +3364,13 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x04edge\x18\x05 \x01(\fR\x04edge\x12\x14\n" +
 	"\x05offer\x18\x06 \x01(\fR\x05offer\"\x1c\n" +
 	"\x06Expire\x12\x12\n" +
-	"\x04term\x18\x01 \x01(\x04R\x04term\"\xfb\x05\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\"\"\n" +
+	"\n" +
+	"RaiseLevel\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\rR\x05level\";\n" +
+	"\vDigestCheck\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\"\xfb\x05\n" +
 	"\x06Config\x12.\n" +
 	"\x04pool\x18\x01 \x01(\v2\x1a.iop.record.v1.Config.PoolR\x04pool\x123\n" +
 	"\x06models\x18\x02 \x03(\v2\x1b.iop.record.v1.Config.ModelR\x06models\x12\x14\n" +
@@ -3198,7 +3428,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12$\n" +
 	"\rconfiguration\x18\x03 \x01(\fR\rconfiguration\x12/\n" +
-	"\x13configuration_index\x18\x04 \x01(\x04R\x12configurationIndex\"\xdf\x02\n" +
+	"\x13configuration_index\x18\x04 \x01(\x04R\x12configurationIndex\"\x91\x03\n" +
 	"\x0eSnapshotHeader\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\rR\x05level\x12\x18\n" +
@@ -3214,7 +3444,9 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	" \x01(\x04R\vnextEnqueue\x12\x18\n" +
 	"\agranted\x18\v \x01(\x04R\agranted\x12\x1a\n" +
 	"\breturned\x18\f \x01(\x04R\breturned\x12!\n" +
-	"\flast_session\x18\r \x01(\x04R\vlastSession\"\x8c\x04\n" +
+	"\flast_session\x18\r \x01(\x04R\vlastSession\x12\x16\n" +
+	"\x06raised\x18\x0e \x01(\rR\x06raised\x12\x18\n" +
+	"\achecked\x18\x0f \x01(\x04R\achecked\"\xba\x04\n" +
 	"\x03Row\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\fH\x00R\bdocument\x12/\n" +
 	"\x06config\x18\x02 \x01(\v2\x15.iop.record.v1.ConfigH\x00R\x06config\x12/\n" +
@@ -3224,14 +3456,19 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x04node\x18\x06 \x01(\v2\x16.iop.record.v1.NodeRowH\x00R\x04node\x128\n" +
 	"\bprovider\x18\a \x01(\v2\x1a.iop.record.v1.ProviderRowH\x00R\bprovider\x12/\n" +
 	"\x05model\x18\b \x01(\v2\x17.iop.record.v1.ModelRowH\x00R\x05model\x125\n" +
-	"\arequest\x18\t \x01(\v2\x19.iop.record.v1.RequestRowH\x00R\arequest\x12*\n" +
+	"\arequest\x18\t \x01(\v2\x19.iop.record.v1.RequestRowH\x00R\arequest\x12,\n" +
+	"\x04edge\x18\n" +
+	" \x01(\v2\x16.iop.record.v1.EdgeRowH\x00R\x04edge\x12*\n" +
 	"\x03end\x18\x0f \x01(\v2\x16.iop.record.v1.Row.EndH\x00R\x03end\x1a\x19\n" +
 	"\x03End\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x04R\x04rowsB\x06\n" +
 	"\x04kind\"4\n" +
 	"\bOfferRow\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x14\n" +
-	"\x05offer\x18\x02 \x01(\fR\x05offer\"\xdd\x01\n" +
+	"\x05offer\x18\x02 \x01(\fR\x05offer\"7\n" +
+	"\aEdgeRow\x12\x12\n" +
+	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\fR\aaddress\"\xdd\x01\n" +
 	"\n" +
 	"SessionRow\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
@@ -3321,7 +3558,7 @@ func file_proto_recordpb_record_proto_rawDescGZIP() []byte {
 	return file_proto_recordpb_record_proto_rawDescData
 }
 
-var file_proto_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_proto_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_proto_recordpb_record_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: iop.record.v1.Entry
 	(*Batch)(nil),            // 1: iop.record.v1.Batch
@@ -3339,25 +3576,28 @@ var file_proto_recordpb_record_proto_goTypes = []any{
 	(*Drain)(nil),            // 13: iop.record.v1.Drain
 	(*ApplyConfig)(nil),      // 14: iop.record.v1.ApplyConfig
 	(*Expire)(nil),           // 15: iop.record.v1.Expire
-	(*Config)(nil),           // 16: iop.record.v1.Config
-	(*Grant)(nil),            // 17: iop.record.v1.Grant
-	(*Outcome)(nil),          // 18: iop.record.v1.Outcome
-	(*SnapshotFile)(nil),     // 19: iop.record.v1.SnapshotFile
-	(*SnapshotHeader)(nil),   // 20: iop.record.v1.SnapshotHeader
-	(*Row)(nil),              // 21: iop.record.v1.Row
-	(*OfferRow)(nil),         // 22: iop.record.v1.OfferRow
-	(*SessionRow)(nil),       // 23: iop.record.v1.SessionRow
-	(*BatchRow)(nil),         // 24: iop.record.v1.BatchRow
-	(*NodeRow)(nil),          // 25: iop.record.v1.NodeRow
-	(*ProviderRow)(nil),      // 26: iop.record.v1.ProviderRow
-	(*ModelRow)(nil),         // 27: iop.record.v1.ModelRow
-	(*RequestRow)(nil),       // 28: iop.record.v1.RequestRow
-	(*Config_Pool)(nil),      // 29: iop.record.v1.Config.Pool
-	(*Config_Model)(nil),     // 30: iop.record.v1.Config.Model
-	(*Config_Candidate)(nil), // 31: iop.record.v1.Config.Candidate
-	(*Config_Provider)(nil),  // 32: iop.record.v1.Config.Provider
-	(*Row_End)(nil),          // 33: iop.record.v1.Row.End
-	(*NodeRow_Link)(nil),     // 34: iop.record.v1.NodeRow.Link
+	(*RaiseLevel)(nil),       // 16: iop.record.v1.RaiseLevel
+	(*DigestCheck)(nil),      // 17: iop.record.v1.DigestCheck
+	(*Config)(nil),           // 18: iop.record.v1.Config
+	(*Grant)(nil),            // 19: iop.record.v1.Grant
+	(*Outcome)(nil),          // 20: iop.record.v1.Outcome
+	(*SnapshotFile)(nil),     // 21: iop.record.v1.SnapshotFile
+	(*SnapshotHeader)(nil),   // 22: iop.record.v1.SnapshotHeader
+	(*Row)(nil),              // 23: iop.record.v1.Row
+	(*OfferRow)(nil),         // 24: iop.record.v1.OfferRow
+	(*EdgeRow)(nil),          // 25: iop.record.v1.EdgeRow
+	(*SessionRow)(nil),       // 26: iop.record.v1.SessionRow
+	(*BatchRow)(nil),         // 27: iop.record.v1.BatchRow
+	(*NodeRow)(nil),          // 28: iop.record.v1.NodeRow
+	(*ProviderRow)(nil),      // 29: iop.record.v1.ProviderRow
+	(*ModelRow)(nil),         // 30: iop.record.v1.ModelRow
+	(*RequestRow)(nil),       // 31: iop.record.v1.RequestRow
+	(*Config_Pool)(nil),      // 32: iop.record.v1.Config.Pool
+	(*Config_Model)(nil),     // 33: iop.record.v1.Config.Model
+	(*Config_Candidate)(nil), // 34: iop.record.v1.Config.Candidate
+	(*Config_Provider)(nil),  // 35: iop.record.v1.Config.Provider
+	(*Row_End)(nil),          // 36: iop.record.v1.Row.End
+	(*NodeRow_Link)(nil),     // 37: iop.record.v1.NodeRow.Link
 }
 var file_proto_recordpb_record_proto_depIdxs = []int32{
 	1,  // 0: iop.record.v1.Entry.batches:type_name -> iop.record.v1.Batch
@@ -3375,29 +3615,32 @@ var file_proto_recordpb_record_proto_depIdxs = []int32{
 	13, // 12: iop.record.v1.Command.drain:type_name -> iop.record.v1.Drain
 	14, // 13: iop.record.v1.Command.apply_config:type_name -> iop.record.v1.ApplyConfig
 	15, // 14: iop.record.v1.Command.expire:type_name -> iop.record.v1.Expire
-	16, // 15: iop.record.v1.ApplyConfig.config:type_name -> iop.record.v1.Config
-	29, // 16: iop.record.v1.Config.pool:type_name -> iop.record.v1.Config.Pool
-	30, // 17: iop.record.v1.Config.models:type_name -> iop.record.v1.Config.Model
-	32, // 18: iop.record.v1.Config.providers:type_name -> iop.record.v1.Config.Provider
-	17, // 19: iop.record.v1.Outcome.grant:type_name -> iop.record.v1.Grant
-	16, // 20: iop.record.v1.Row.config:type_name -> iop.record.v1.Config
-	22, // 21: iop.record.v1.Row.offer:type_name -> iop.record.v1.OfferRow
-	23, // 22: iop.record.v1.Row.session:type_name -> iop.record.v1.SessionRow
-	24, // 23: iop.record.v1.Row.batch:type_name -> iop.record.v1.BatchRow
-	25, // 24: iop.record.v1.Row.node:type_name -> iop.record.v1.NodeRow
-	26, // 25: iop.record.v1.Row.provider:type_name -> iop.record.v1.ProviderRow
-	27, // 26: iop.record.v1.Row.model:type_name -> iop.record.v1.ModelRow
-	28, // 27: iop.record.v1.Row.request:type_name -> iop.record.v1.RequestRow
-	33, // 28: iop.record.v1.Row.end:type_name -> iop.record.v1.Row.End
-	18, // 29: iop.record.v1.BatchRow.outcomes:type_name -> iop.record.v1.Outcome
-	34, // 30: iop.record.v1.NodeRow.links:type_name -> iop.record.v1.NodeRow.Link
-	32, // 31: iop.record.v1.ProviderRow.config:type_name -> iop.record.v1.Config.Provider
-	31, // 32: iop.record.v1.Config.Model.candidates:type_name -> iop.record.v1.Config.Candidate
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	16, // 15: iop.record.v1.Command.raise_level:type_name -> iop.record.v1.RaiseLevel
+	17, // 16: iop.record.v1.Command.digest_check:type_name -> iop.record.v1.DigestCheck
+	18, // 17: iop.record.v1.ApplyConfig.config:type_name -> iop.record.v1.Config
+	32, // 18: iop.record.v1.Config.pool:type_name -> iop.record.v1.Config.Pool
+	33, // 19: iop.record.v1.Config.models:type_name -> iop.record.v1.Config.Model
+	35, // 20: iop.record.v1.Config.providers:type_name -> iop.record.v1.Config.Provider
+	19, // 21: iop.record.v1.Outcome.grant:type_name -> iop.record.v1.Grant
+	18, // 22: iop.record.v1.Row.config:type_name -> iop.record.v1.Config
+	24, // 23: iop.record.v1.Row.offer:type_name -> iop.record.v1.OfferRow
+	26, // 24: iop.record.v1.Row.session:type_name -> iop.record.v1.SessionRow
+	27, // 25: iop.record.v1.Row.batch:type_name -> iop.record.v1.BatchRow
+	28, // 26: iop.record.v1.Row.node:type_name -> iop.record.v1.NodeRow
+	29, // 27: iop.record.v1.Row.provider:type_name -> iop.record.v1.ProviderRow
+	30, // 28: iop.record.v1.Row.model:type_name -> iop.record.v1.ModelRow
+	31, // 29: iop.record.v1.Row.request:type_name -> iop.record.v1.RequestRow
+	25, // 30: iop.record.v1.Row.edge:type_name -> iop.record.v1.EdgeRow
+	36, // 31: iop.record.v1.Row.end:type_name -> iop.record.v1.Row.End
+	20, // 32: iop.record.v1.BatchRow.outcomes:type_name -> iop.record.v1.Outcome
+	37, // 33: iop.record.v1.NodeRow.links:type_name -> iop.record.v1.NodeRow.Link
+	35, // 34: iop.record.v1.ProviderRow.config:type_name -> iop.record.v1.Config.Provider
+	34, // 35: iop.record.v1.Config.Model.candidates:type_name -> iop.record.v1.Config.Candidate
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_proto_recordpb_record_proto_init() }
@@ -3419,8 +3662,10 @@ func file_proto_recordpb_record_proto_init() {
 		(*Command_Drain)(nil),
 		(*Command_ApplyConfig)(nil),
 		(*Command_Expire)(nil),
+		(*Command_RaiseLevel)(nil),
+		(*Command_DigestCheck)(nil),
 	}
-	file_proto_recordpb_record_proto_msgTypes[21].OneofWrappers = []any{
+	file_proto_recordpb_record_proto_msgTypes[23].OneofWrappers = []any{
 		(*Row_Document)(nil),
 		(*Row_Config)(nil),
 		(*Row_Offer)(nil),
@@ -3430,6 +3675,7 @@ func file_proto_recordpb_record_proto_init() {
 		(*Row_Provider)(nil),
 		(*Row_Model)(nil),
 		(*Row_Request)(nil),
+		(*Row_Edge)(nil),
 		(*Row_End_)(nil),
 	}
 	type x struct{}
@@ -3438,7 +3684,7 @@ func file_proto_recordpb_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_recordpb_record_proto_rawDesc), len(file_proto_recordpb_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
