@@ -12,7 +12,10 @@ type Cluster struct {
 	Peers      []Member      // all replicas of the first start, this one among them; empty = it starts alone and can grow
 	Network    Network       // how to reach them
 	SessionTTL time.Duration // the sessions of a replica that was not heard of for so long are ended; 0 = 3 s
-	LevelMax   uint32        // newest feature level that this program may use; 0 = all it knows. Tests hold a replica back with it
+	// Serve is called once, by Open and before it asks anybody: from then on the other replicas may call Standing, Join,
+	// ReadIndex and Forwarded, although Open returns only when this replica has caught up. nil = nobody is served.
+	Serve    func(*Store)
+	LevelMax uint32 // newest feature level that this program may use; 0 = all it knows. Tests hold a replica back with it
 }
 
 // Member is one replica of a cluster. Two with the same ID are the same replica, whatever their address.
