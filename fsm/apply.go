@@ -70,6 +70,11 @@ func (m *Machine) configureNodes(ids []NodeID) {
 		}
 		m.nodes[id].removed = false
 	}
+	for _, id := range sortedKeys(m.nodes) {
+		if n := m.nodes[id]; n.removed {
+			m.disown(n)
+		}
+	}
 }
 
 func (m *Machine) configureProviders(configs []ProviderConfig) {

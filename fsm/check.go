@@ -15,6 +15,7 @@ func (m *Machine) Check() error {
 	m.checkQueue(&c)
 	m.checkSettled(&c)
 	m.checkLinks(&c)
+	m.checkJoins(&c)
 	return errors.Join(c.found...)
 }
 
@@ -56,6 +57,7 @@ func (m *Machine) checkRequests(c *checker) {
 		c.that(r.id == id, "I3: request %s is filed as %s", r.id, id)
 		c.that(r.waits() == (r.lane != nil), "I3: request %s is %s and its lane says otherwise", id, r.state)
 		c.that(r.waits() == (r.lease == 0), "I3: request %s is %s and has lease %d", id, r.state, r.lease)
+		c.that(!r.direct || !r.waits(), "request %s is addressed to one provider, but waits", id)
 		if r.waits() {
 			waiters++
 		} else {

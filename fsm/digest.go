@@ -62,6 +62,33 @@ func (w *rowWriter) later(img *Image) {
 			w.str(r.Address)
 		}
 	}
+	w.tokens(img)
+	w.direct(img)
+}
+
+func (w *rowWriter) tokens(img *Image) {
+	for i := range img.Nodes {
+		if r := &img.Nodes[i]; r.Token != (TokenHash{}) {
+			w.num(4)
+			w.str(string(r.ID))
+			w.buf = append(w.buf, r.Token[:]...)
+		}
+	}
+	for i := range img.Joins {
+		r := &img.Joins[i]
+		w.nums(5, uint64(r.Until), uint64(r.Forget))
+		w.str(string(r.Node))
+		w.buf = append(append(w.buf, r.Token[:]...), r.NodeToken[:]...)
+	}
+}
+
+func (w *rowWriter) direct(img *Image) {
+	for i := range img.Requests {
+		if r := &img.Requests[i]; r.Direct {
+			w.num(6)
+			w.str(string(r.ID))
+		}
+	}
 }
 
 type rowWriter struct{ buf []byte }

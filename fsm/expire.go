@@ -2,7 +2,8 @@ package fsm
 
 import "slices"
 
-// expire ends what is overdue: waiters past their deadline, fenced links without a report, startup graces.
+// expire ends what is overdue: waiters past their deadline, fenced links without a report, startup graces,
+// join tokens.
 func (m *Machine) expire(c *Expire) Outcome {
 	if c.Term != m.term {
 		return Outcome{Code: Stale} // proposed by a leader of before
@@ -34,6 +35,7 @@ func (m *Machine) expire(c *Expire) Outcome {
 			m.doubtSession(s)
 		}
 	}
+	ends += m.forgetJoins(ExpireMax - min(ends, ExpireMax))
 	return Outcome{Code: Done, Count: ends}
 }
 
@@ -72,6 +74,9 @@ func (m *Machine) NextDeadline() (Time, bool) {
 		}
 		for _, id := range sortedKeys(m.sessions) {
 			m.spanNext = sooner(m.spanNext, m.sessions[id].graceUntil)
+		}
+		for i := range m.joins {
+			m.spanNext = sooner(m.spanNext, m.joins[i].Forget)
 		}
 	}
 	next := m.spanNext

@@ -150,6 +150,8 @@ func (g *generator) clusterCommand(e *Entry) Command {
 		return &RaiseLevel{Level: uint32(g.pick(5))}
 	case k == 9:
 		return &DigestCheck{Index: e.Index - min(e.Index, uint64(g.pick(4))), Digest: [32]byte{byte(g.count)}}
+	case k == 10:
+		return g.joinCommand()
 	}
 	return &Expire{Term: e.Term - uint64(g.pick(10)/9)}
 }
@@ -250,7 +252,29 @@ func (g *generator) admit() Command {
 	if g.one(2) {
 		a.Fingerprint[0] = byte(1 + g.pick(4))
 	}
+	if g.one(12) {
+		a.Provider, a.Served = g.provID(), choose(g, "", "served")
+	}
 	return a
+}
+
+// joinCommand makes or uses one of a few tokens.
+func (g *generator) joinCommand() Command {
+	token := choose(g, tokenHash("t1"), tokenHash("t2"), tokenHash("t3"), tokenHash("t4"), tokenHash("t5"))
+	if g.one(40) {
+		token = TokenHash{}
+	}
+	if g.one(2) {
+		return &RedeemJoin{Token: token, NodeToken: choose(g, tokenHash("k1"), tokenHash("k1"), tokenHash("k2"), TokenHash{})}
+	}
+	c := &AddJoin{Token: token, Node: g.nodeID(), TTL: choose(g, 20*Millisecond, 100*Millisecond, Second)}
+	if g.one(20) {
+		c.TTL = choose(g, 0, JoinTTLMax+1)
+	}
+	if g.one(20) {
+		c.Node = "n9"
+	}
+	return c
 }
 
 func (g *generator) lease() LeaseID {

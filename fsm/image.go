@@ -26,6 +26,7 @@ type Image struct {
 	Providers []ProviderRow
 	Models    []ModelRow
 	Requests  []RequestRow
+	Joins     []JoinRow
 	Edges     []EdgeRow
 }
 
@@ -67,7 +68,8 @@ type NodeRow struct {
 	Generation Generation // the last one given
 	Instance   uint64
 	Draining   bool
-	Removed    bool // no longer in the configuration
+	Removed    bool      // no longer in the configuration
+	Token      TokenHash // of the token that it got by joining; zero = what the configuration says
 	Links      []LinkRow
 }
 
@@ -159,6 +161,7 @@ type RequestRow struct {
 	EnqueuedIndex uint64
 	DetachedUntil Time // of a detached waiter
 	Excluded      []ProviderID
+	Direct        bool // addressed to one provider, beside the queue
 
 	// Of a lease:
 	Lease        LeaseID

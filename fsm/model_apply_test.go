@@ -88,6 +88,10 @@ func (n *naive) decide(by SessionID, c Command) Outcome {
 		return n.applyConfig(c)
 	case *Expire:
 		return n.expire(c)
+	case *AddJoin:
+		return n.addJoin(c)
+	case *RedeemJoin:
+		return n.redeemJoin(c)
 	case *RaiseLevel:
 		if c.Level > max(n.level, 1) {
 			n.level = c.Level
@@ -169,6 +173,9 @@ func (n *naive) admit(s *nSession, c *Admit) Outcome {
 	if c.Request == "" || len(c.Request) > RequestIDMax {
 		return Outcome{Code: Refused, Refusal: RefusalMalformed}
 	}
+	if c.Provider != "" {
+		return n.admitDirect(s, c)
+	}
 	if r := n.request(c.Request); r != nil {
 		differ := r.Fingerprint != c.Fingerprint && r.Fingerprint != Fingerprint{} && c.Fingerprint != Fingerprint{}
 		if r.State != StateDetached || differ {
@@ -241,6 +248,9 @@ func (n *naive) release(s *nSession, c *Release) Outcome {
 		n.giveBack(r)
 		if !c.Requeue || !held {
 			return Outcome{Code: Returned}
+		}
+		if r.Direct {
+			return Outcome{Code: Refused, Refusal: RefusalUnavailable}
 		}
 		r.Excluded = append(r.Excluded, r.Provider)
 		r.Lease, r.Provider, r.Served, r.Generation, r.Node = 0, "", "", 0, ""
@@ -382,7 +392,8 @@ func (n *naive) applyConfig(c *ApplyConfig) Outcome {
 		if slices.Contains(n.config.Nodes, x.id) {
 			continue
 		}
-		x.removed = true
+		x.removed, x.token = true, TokenHash{}
+		n.joins = slices.DeleteFunc(n.joins, func(j *JoinRow) bool { return j.Node == x.id })
 		for _, l := range x.links {
 			if l.state != LinkFenced {
 				n.fence(x, l, ReasonRemoved)
@@ -452,5 +463,8 @@ func (n *naive) expire(c *Expire) Outcome {
 			o.Count++
 		}
 	}
+	before := len(n.joins)
+	n.joins = slices.DeleteFunc(n.joins, func(j *JoinRow) bool { return j.Forget <= n.now })
+	o.Count += before - len(n.joins)
 	return o
 }

@@ -32,6 +32,7 @@ type naive struct {
 	providers []*nProvider
 	cursors   map[ModelID]ProviderID
 	requests  []*nRequest
+	joins     []*JoinRow
 
 	effects []Effect
 }
@@ -52,6 +53,7 @@ type nNode struct {
 	generation        Generation
 	instance          uint64
 	draining, removed bool
+	token             TokenHash
 	links             []*nLink
 }
 

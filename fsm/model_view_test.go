@@ -27,7 +27,7 @@ func (n *naive) image() *Image {
 		})
 	}
 	for _, x := range n.nodes {
-		row := NodeRow{ID: x.id, Generation: x.generation, Instance: x.instance, Draining: x.draining, Removed: x.removed}
+		row := NodeRow{ID: x.id, Generation: x.generation, Instance: x.instance, Draining: x.draining, Removed: x.removed, Token: x.token}
 		for _, l := range x.links {
 			row.Links = append(row.Links, LinkRow{
 				Generation: l.generation, Edge: l.edge, Session: l.session, State: l.state, FenceUntil: l.fenceUntil,
@@ -46,6 +46,9 @@ func (n *naive) image() *Image {
 	}
 	for _, r := range n.requests {
 		im.Requests = append(im.Requests, r.RequestRow)
+	}
+	for _, j := range n.joins {
+		im.Joins = append(im.Joins, *j)
 	}
 	sortImage(im)
 	return im
@@ -104,6 +107,9 @@ func (n *naive) nextDeadline() (Time, bool) {
 		if s.graceUntil != 0 {
 			ts = append(ts, s.graceUntil)
 		}
+	}
+	for _, j := range n.joins {
+		ts = append(ts, j.Forget)
 	}
 	if len(ts) == 0 {
 		return 0, false

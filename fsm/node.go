@@ -10,7 +10,8 @@ type node struct {
 	instance   uint64     // of the process that registered last
 	draining   bool
 	removed    bool
-	links      []*link // by generation: pending, ready, and fenced ones with leases
+	token      TokenHash // got by joining; zero = what the configuration says
+	links      []*link   // by generation: pending, ready, and fenced ones with leases
 	providers  []*provider
 }
 

@@ -171,7 +171,7 @@ func (p *pair) zero() error {
 	if _, err := p.step(e); err != nil {
 		return err
 	}
-	for range 2 * (len(p.n.requests) + len(p.n.nodes) + 1) {
+	for range 2 * (len(p.n.requests) + len(p.n.nodes) + len(p.n.joins) + 1) {
 		at, some := p.n.nextDeadline()
 		if !some {
 			break

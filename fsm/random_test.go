@@ -90,6 +90,7 @@ func everything() []string {
 	for _, r := range []Refusal{
 		RefusalModelNotFound, RefusalQueueFull, RefusalUnavailable, RefusalContextTooLong, RefusalDraining,
 		RefusalInProgressElsewhere, RefusalUnknownNode, RefusalDuplicate, RefusalConflict, RefusalMalformed, RefusalUnsupported,
+		RefusalUnknownToken, RefusalExpired,
 	} {
 		all = append(all, "refused "+r.String())
 	}

@@ -33,6 +33,7 @@ func (m *Machine) Image() *Image {
 		img.Models = append(img.Models, ModelRow{ID: id, Cursor: m.models[id].cursor})
 	}
 	img.Requests = m.requestRows()
+	img.Joins = slices.Clone(m.joins)
 	return img
 }
 
@@ -73,7 +74,7 @@ func (s *session) row() SessionRow {
 }
 
 func (n *node) row() NodeRow {
-	row := NodeRow{ID: n.id, Generation: n.generation, Instance: n.instance, Draining: n.draining, Removed: n.removed}
+	row := NodeRow{ID: n.id, Generation: n.generation, Instance: n.instance, Draining: n.draining, Removed: n.removed, Token: n.token}
 	for _, l := range n.links {
 		r := LinkRow{Generation: l.generation, Edge: l.edge, State: l.state, FenceUntil: l.fenceUntil}
 		if l.session != nil {
@@ -96,7 +97,7 @@ func (r *request) row() RequestRow {
 		ID: r.id, Fingerprint: r.fingerprint, Model: r.model, Class: r.class, InputTokens: r.inputTokens, Needs: r.needs,
 		MaxWait: r.maxWait, Session: r.addressee(), Edge: r.lastEdge, State: r.state, Enqueue: r.enqueue,
 		EnqueuedAt: r.enqueuedAt, EnqueuedWall: r.enqueuedWall, EnqueuedIndex: r.enqueuedIndex,
-		DetachedUntil: r.detachedUntil, Excluded: slices.Clone(r.excluded),
+		DetachedUntil: r.detachedUntil, Excluded: slices.Clone(r.excluded), Direct: r.direct,
 	}
 	if !r.waits() {
 		row.Lease, row.Provider, row.Served, row.Generation = r.lease, r.provider.ID, r.served, r.link.generation
@@ -125,8 +126,10 @@ func Restore(img *Image) (*Machine, error) {
 	for _, row := range img.Nodes {
 		m.nodes[row.ID] = &node{
 			id: row.ID, generation: row.Generation, instance: row.Instance, draining: row.Draining, removed: row.Removed,
+			token: row.Token,
 		}
 	}
+	m.joins = slices.Clone(img.Joins)
 	if err := m.restoreProviders(img.Providers); err != nil {
 		return nil, err
 	}
@@ -209,6 +212,7 @@ func (m *Machine) restoreRequests(rows []RequestRow) error {
 			needs: row.Needs, maxWait: row.MaxWait, session: m.sessions[row.Session], lastEdge: row.Edge, state: row.State,
 			enqueue: row.Enqueue, enqueuedAt: row.EnqueuedAt, enqueuedWall: row.EnqueuedWall,
 			enqueuedIndex: row.EnqueuedIndex, detachedUntil: row.DetachedUntil, excluded: slices.Clone(row.Excluded),
+			direct: row.Direct,
 		}
 		if row.Session != 0 && r.session == nil {
 			return fmt.Errorf("restore request %s: session %d is missing", r.id, row.Session)

@@ -39,7 +39,9 @@ func verbs() map[string]func(*script, *args) {
 		"lost":     (*script).simple,
 		"report":   (*script).simple,
 		"health":   (*script).simple,
-		"show":     (*script).show, // queue | leases | providers | nodes | sessions | deadline | level | addresses
+		"join":     (*script).join,   // t1 node=n1 ttl=1h
+		"redeem":   (*script).redeem, // t1 as=k1
+		"show":     (*script).show,   // joins | queue | leases | providers | nodes | sessions | deadline | level | addresses
 	}
 }
 
@@ -387,6 +389,7 @@ func (s *script) command(a *args) Command {
 		c := &Admit{
 			Request: a.request(), Model: ModelID(a.get("model", "m")), InputTokens: int64(a.number("tokens", 0)),
 			Needs: needs(a.list("needs")), MaxWait: a.span(a.get("wait", "0s")),
+			Provider: ProviderID(a.get("provider", "")), Served: a.get("served", ""),
 		}
 		c.Fingerprint[0] = byte(a.number("fp", 0))
 		if a.has("long") {
@@ -420,4 +423,18 @@ func (s *script) command(a *args) Command {
 	}
 	s.t.Fatalf("%q: no such command", a.line)
 	return nil
+}
+
+// A token of a story is a word of at most 32 bytes.
+func tokenHash(name string) (h TokenHash) {
+	copy(h[:], name)
+	return h
+}
+
+func (s *script) join(a *args) {
+	s.propose(0, &AddJoin{Token: tokenHash(a.word()), Node: NodeID(a.get("node", "n1")), TTL: a.span(a.get("ttl", "1h"))})
+}
+
+func (s *script) redeem(a *args) {
+	s.propose(0, &RedeemJoin{Token: tokenHash(a.word()), NodeToken: tokenHash(a.get("as", ""))})
 }

@@ -32,6 +32,8 @@ func (s *script) outcome(c Command, o Outcome) string {
 			w += " counted=" + strings.Join(s.leaseNames(o.Counted), ",")
 		}
 		return w
+	case Joined:
+		return fmt.Sprintf("%s joined as %s", s.subject(c), o.Grant.Node)
 	case Applied:
 		return fmt.Sprintf("revision %d applied", o.Revision)
 	case Done:
@@ -102,6 +104,10 @@ func (s *script) subject(c Command) string {
 		return fmt.Sprintf("%s draining=%v", what, c.On)
 	case *ApplyConfig:
 		return "revision"
+	case *AddJoin:
+		return "token " + tokenName(c.Token)
+	case *RedeemJoin:
+		return "token " + tokenName(c.Token)
 	case *RaiseLevel:
 		return fmt.Sprint("level ", c.Level)
 	case *DigestCheck:
@@ -178,6 +184,15 @@ func (s *script) show(a *args) {
 		for _, e := range []EdgeID{"e1", "e2", "e3"} {
 			tell("reach %s at %q", e, s.m.Address(e))
 		}
+	case "joins":
+		for _, j := range s.m.Joins() {
+			tell("token %s for %s until %v forgotten %v used=%s", tokenName(j.Token), j.Node, time.Duration(j.Until),
+				time.Duration(j.Forget), tokenName(j.NodeToken))
+		}
+		for _, v := range sn.Nodes {
+			t, own := s.m.NodeToken(v.ID)
+			tell("%s token=%s own=%v", v.ID, tokenName(t), own)
+		}
 	case "deadline":
 		if at, some := s.m.NextDeadline(); some {
 			tell("deadline in %v", time.Duration(at-s.elapsed))
@@ -188,3 +203,5 @@ func (s *script) show(a *args) {
 		s.t.Fatalf("%q: no such thing", a.line)
 	}
 }
+
+func tokenName(h TokenHash) string { return strings.TrimRight(string(h[:]), "\x00") }
