@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"iop/noded/adapter"
 	"iop/noded/edgelink"
@@ -80,9 +81,10 @@ func (h *hands) Run(ctx context.Context, r *edgelink.Run, a edgelink.Answer) edg
 		}
 		defer g.Release()
 	}
-	end := p.station.Do(ctx, callOf(r, reg.types[r.Provider]), a)
+	noted, began := noting{Answer: a}, time.Now()
+	end := p.station.Do(ctx, callOf(r, reg.types[r.Provider]), &noted)
 	if w := reg.watches[r.Provider]; w != nil {
-		w.observe(end)
+		w.observe(ended{end: end, status: noted.status, took: time.Since(began)})
 	}
 	if end.Held != nil {
 		handOn(end.Held, a)

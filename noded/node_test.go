@@ -51,7 +51,7 @@ func (l *logBuffer) String() string {
 
 func newNode(t *testing.T) *node {
 	t.Helper()
-	quick := rhythm{refusals: 3, failedChecks: 2, probeMin: time.Millisecond, probeMax: 4 * time.Millisecond, probeTimeout: time.Second}
+	quick := rhythm{refusals: 3, failures: 5, failedWithin: time.Minute, pauseMin: time.Millisecond, pauseMax: 4 * time.Millisecond, failedChecks: 2, probeMin: time.Millisecond, probeMax: 4 * time.Millisecond, probeTimeout: time.Second}
 	n := &node{t: t, reported: make(chan condition, 100), log: &logBuffer{}}
 	logger := slog.New(slog.NewTextHandler(n.log, nil))
 	m := newMonitor(logger, func(c condition) { n.reported <- c })

@@ -91,8 +91,8 @@ const loweredGrace = 10 * time.Second
 func (n *registry) watch(r *registry, pace rhythm, c *nodepb.ProviderConfig) {
 	s := n.places[c.GetAdapter()].station
 	w := r.watches[c.GetId()]
-	if w == nil || w.station != s || !proto.Equal(w.check, c.GetHealthCheck()) {
-		w = newWatch(c.GetId(), s, c.GetHealthCheck(), pace)
+	if w == nil || !w.same(c, s) {
+		w = newWatch(c, s, pace)
 	}
 	n.watches[c.GetId()] = w
 	n.types[c.GetId()] = c.GetType()

@@ -11,6 +11,9 @@ import (
 const (
 	llamaLoading = `{"error":{"message":"Loading model","type":"unavailable_error","code":503}}`
 	llamaBroken  = `{"error":{"message":"slot crashed","type":"server_error","code":503}}`
+	vllmFull     = `{"error":{"message":"Request queue full.","type":"Service Unavailable","param":null,"code":503}}`
+	vllmFullFlat = `{"object":"error","message":"Request queue reached max pending tokens limit.","type":"ServiceUnavailable","code":503}`
+	vllmDead     = `{"error":{"message":"EngineCore encountered an issue. See stack trace (above) for the root cause.","type":"InternalServerError","param":null,"code":503}}`
 	ollamaFull   = `{"error":{"message":"server busy, please try again.  maximum pending requests exceeded","type":"api_error","param":null,"code":null}}`
 )
 
@@ -36,11 +39,18 @@ func TestOnlyDeclaredRefusalsCountAsNotRun(t *testing.T) {
 		{"ollama", 503, llamaLoading, false},
 		{"vllm", 429, "{}", true},
 		{"vllm", 503, llamaLoading, false},
+		{"vllm", 503, vllmFull, true},
+		{"vllm", 503, vllmFullFlat, true},
+		{"vllm", 503, vllmDead, false},
+		{"vllm", 500, vllmFull, false},
+		{"openai_compat", 503, vllmFull, false},
 		{"lmstudio", 429, "{}", true},
 		{"lmstudio", 503, "{}", false},
 		{"openai_compat", 429, "{}", false},
 		{"openai_compat", 503, llamaLoading, false},
 		{"mlx", 503, llamaLoading, false},
+		{"mlx", 503, `{"error":"[metal::malloc] out of memory"}`, false}, // in the middle of a run
+		{"seulgivibe_claude", 429, "{}", false},
 		{"seulgivibe_openai", 503, llamaLoading, false},
 		{"", 503, llamaLoading, false},
 	} {
