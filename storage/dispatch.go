@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"slices"
 	"sync"
 
 	"iop/fsm"
@@ -31,6 +32,7 @@ type dispatcher struct {
 	done     chan struct{}
 	kick     chan struct{}
 	sessions map[fsm.SessionID]*Session // belongs to run
+	ended    []fsm.SessionID            // belongs to run: those whose last effects are in the handover under way
 
 	mu      sync.Mutex
 	waiting []handover
@@ -122,6 +124,10 @@ func (d *dispatcher) deliver(h *handover) {
 		d.effects(rest[:n])
 		rest = rest[n:]
 	}
+	for _, id := range d.ended {
+		delete(d.sessions, id)
+	}
+	d.ended = d.ended[:0]
 	d.watchers.publish(h.effects)
 }
 
@@ -162,9 +168,13 @@ func (d *dispatcher) answer(a *answer) {
 	}
 }
 
-// end has a session take nothing more.
+// end has a session take nothing more. It stays known until what the same entry has for it was delivered: the answer that
+// says so can come in front of the effects.
 func (d *dispatcher) end(id fsm.SessionID, l *lane) {
-	delete(d.sessions, id)
+	if s := d.sessions[id]; s != nil && !slices.Contains(d.ended, id) {
+		close(s.over)
+		d.ended = append(d.ended, id)
+	}
 	for _, b := range d.queue.end(l, ErrSessionEnded) {
 		d.answer(&answer{batch: b, err: ErrSessionEnded})
 	}

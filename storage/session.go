@@ -16,6 +16,7 @@ type Session struct {
 	lane    *lane
 	edge    fsm.EdgeID
 	effects func([]fsm.Effect)
+	over    chan struct{} // closed by the dispatcher when the session is known to have ended
 }
 
 // OpenSession begins a life of an edge, which ends the one before. effects is called by the one dispatcher goroutine
@@ -28,7 +29,7 @@ func (s *Store) OpenSession(ctx context.Context, edge fsm.EdgeID, effects func([
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	x := &Session{store: s, lane: &lane{}, edge: edge, effects: effects}
+	x := &Session{store: s, lane: &lane{}, edge: edge, effects: effects, over: make(chan struct{})}
 	to := &opening{waiter: newWaiter(), session: x}
 	s.put(s.plain, &fsm.OpenSession{Edge: edge, Nonce: nonce}, to, true)
 	o, err := to.wait(ctx)
@@ -59,6 +60,10 @@ func random() (uint64, error) {
 
 // ID returns the session's id.
 func (x *Session) ID() fsm.SessionID { return x.lane.id }
+
+// Ended is closed when this process knows that the session has ended, by the effect that says so or by an outcome; not by
+// the end of the store. It is closed before either is delivered.
+func (x *Session) Ended() <-chan struct{} { return x.over }
 
 // Propose has a command carried out. It never blocks. to gets the outcome when it is on disk, or an error; once, from
 // the dispatcher, in the order of the log. The command may be changed when Propose has returned. A plain Release may be
