@@ -34,6 +34,9 @@ func (l *Links) serve(life context.Context, s stream) error {
 	entry, refused := l.check(reg)
 	if refused == nil {
 		conn.proved()
+		if reg.Check {
+			return s.Send(l.checked(reg, entry))
+		}
 		var k *link
 		if k, refused = l.register(life, s.Context(), reg, entry, conn); k != nil {
 			l.o.Metrics.LinkUp(reg.Node)

@@ -27,6 +27,10 @@ func (k *link) handle(f *nodepb.NodeFrame) {
 		k.refreshed(f.RefreshAck)
 	case *nodepb.NodeFrame_Goodbye:
 		k.goodbye(f.Goodbye)
+	case *nodepb.NodeFrame_BackendStatus:
+		if !k.looks.told(f.BackendStatus) {
+			k.links.o.Metrics.FrameDropped("backend_status")
+		}
 	default:
 		k.links.o.Metrics.FrameDropped("unknown")
 	}

@@ -49,6 +49,7 @@ type link struct {
 	pushed     uint64   // of the newest that was sent to it
 	providers  []string // ids, of the newest payload
 	refreshErr string
+	looks      looks
 	pool       pool
 	runs       map[uint64]*run
 	nextRun    uint64
@@ -63,6 +64,7 @@ func newLink(l *Links, reg *nodepb.Register, generation fsm.Generation, conn *co
 		runs: map[uint64]*run{},
 	}
 	k.proposals = newProposals()
+	k.looks.k = k
 	k.heard()
 	return k
 }

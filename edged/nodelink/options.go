@@ -51,6 +51,7 @@ type Options struct {
 	Catalog   Catalog      // required
 	Edge      fsm.EdgeID
 	ClusterID string
+	Version   string       // of the edge's program, for people
 	Logger    *slog.Logger // nil: silent
 	Metrics   Metrics      // nil: none
 

@@ -24,7 +24,7 @@ func (l *Links) check(reg *nodepb.Register) (NodeEntry, *nodepb.Refused) {
 			fmt.Sprintf("the node speaks protocol %d to %d, this edge %d to %d", reg.ProtocolMin, reg.ProtocolMax, nodepb.ProtocolMin, nodepb.ProtocolMax),
 			"install versions of noded and edged that have a protocol in common")
 	}
-	if reg.Node == "" || len(reg.Node) > fsm.RequestIDMax || reg.Instance == 0 || len(reg.Running) > runningMax {
+	if reg.Node == "" || len(reg.Node) > fsm.RequestIDMax || (reg.Instance == 0 && !reg.Check) || len(reg.Running) > runningMax {
 		return NodeEntry{}, refuse("malformed", "the registration names no node or no instance, or too much", "use an unchanged noded of this project")
 	}
 	entry, known := l.o.Catalog.Node(fsm.NodeID(reg.Node))

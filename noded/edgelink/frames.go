@@ -68,7 +68,9 @@ func (s *life) handle(ctx context.Context, f *nodepb.EdgeFrame) {
 		}
 		log.Info("the edge says that a generation has ended", "generation", f.LinkEnded.Generation, "cause", f.LinkEnded.Reason)
 	case *nodepb.EdgeFrame_Drain:
-		log.Info("drain", "provider", f.Drain.Provider, "on", f.Drain.On)
+		s.l.o.Drained(f.Drain.Provider, f.Drain.On)
+	case *nodepb.EdgeFrame_Look:
+		s.look(ctx, f.Look)
 	case *nodepb.EdgeFrame_MembershipUpdate:
 		log.Info("the cluster's edges", "count", len(f.MembershipUpdate.Edges))
 	default:

@@ -38,6 +38,8 @@ type life struct {
 	seen     atomic.Uint64 // newest heartbeat of the edge
 	heardAt  atomic.Int64  // since began, ns
 	stopping atomic.Bool   // takes no new run
+	looks    chan struct{} // one item per look that is being answered
+	looking  sync.WaitGroup
 
 	mu    sync.Mutex
 	held  uint64        // newest configuration of the edge that was applied, or refused
@@ -88,6 +90,7 @@ func (l *Link) once(ctx context.Context) (up time.Duration, err error) {
 	s.shutData()
 	hangUp()
 	work.Wait()
+	s.looking.Wait()
 	return s.age(), s.cause()
 }
 
@@ -97,7 +100,7 @@ func newLife(l *Link, a *nodepb.Accepted) *life {
 		interval: max(time.Millisecond, time.Duration(a.HeartbeatIntervalMs)*time.Millisecond),
 		began:    time.Now(),
 		queue:    make(chan *nodepb.NodeFrame, queueMax), refresh: make(chan *nodepb.NodeConfigRefreshRequest, 1),
-		dead: make(chan struct{}), dials: make(chan struct{}, dialsMax), moved: make(chan struct{}), conns: map[net.Conn]struct{}{},
+		dead: make(chan struct{}), dials: make(chan struct{}, dialsMax), looks: make(chan struct{}, looksMax), moved: make(chan struct{}), conns: map[net.Conn]struct{}{},
 	}
 	s.silenceMax = time.Duration(max(1, a.HeartbeatMissed)) * s.interval
 	return s

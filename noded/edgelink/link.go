@@ -31,6 +31,11 @@ type Options struct {
 	BackoffReset   time.Duration // a link that was up this long starts anew at BackoffMin: 30 s
 	MaxConnections int           // data connections, more than any node has slots: 16,384
 
+	// Look says what a provider's backend tells of itself, when an edge asks; nil: nothing is told. It is called from
+	// goroutines of its own, a few at the same time, and must return soon after its context ends.
+	Look func(ctx context.Context, provider string) *nodepb.BackendStatus
+	// Drained is told what an operator drains: a provider, or the whole node if it is "". May be nil. It must not block.
+	Drained func(provider string, on bool)
 	// Observe is told of every change of the link's state, one call at a time; may be nil. It must not block.
 	Observe func(State)
 }
@@ -88,6 +93,9 @@ func New(o Options) (*Link, error) {
 	}
 	if o.Observe == nil {
 		o.Observe = func(State) {}
+	}
+	if o.Drained == nil {
+		o.Drained = func(string, bool) {}
 	}
 	orSpan(&o.DialTimeout, 5*time.Second)
 	orSpan(&o.BackoffMin, 100*time.Millisecond)

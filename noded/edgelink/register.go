@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,12 +23,7 @@ func (l *Link) register(ctx, call context.Context, hangUp func(), cc *grpc.Clien
 		return nil, nil, fmt.Errorf("open the link: %w", err)
 	}
 	running, empty := l.o.Runs.left()
-	err = st.Send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Register{Register: &nodepb.Register{
-		Node: l.o.NodeID, Token: l.o.Token, Instance: l.o.Runs.instance,
-		ProtocolMin: nodepb.ProtocolMin, ProtocolMax: nodepb.ProtocolMax,
-		Version: l.o.Version, Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Running: running,
-	}}})
+	err = st.Send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Register{Register: l.registration(running, false)}})
 	if err != nil && !errors.Is(err, io.EOF) { // EOF: Recv has the cause
 		return nil, nil, fmt.Errorf("register: %w", err)
 	}
