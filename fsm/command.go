@@ -75,8 +75,7 @@ type (
 		Instance uint64 // random per noded process, not 0
 		// Supersede names the generation of an old link on this edge that was found dead; 0 = none.
 		Supersede Generation
-		// Running are the leases of older generations whose backend calls have not ended on the node: all of those of
-		// its links to this edge.
+		// Running are the leases whose backend calls have not ended on the node, over whichever link.
 		Running []LeaseID
 	}
 

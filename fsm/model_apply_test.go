@@ -285,7 +285,7 @@ func (n *naive) register(s *nSession, c *RegisterNode) Outcome {
 	}
 	for _, id := range c.Running { // what it still runs, in its own order
 		for _, r := range n.leases(x.id, 0) {
-			if r.Lease == id && r.State == StateFencing && !slices.Contains(o.Counted, id) {
+			if r.Lease == id && !slices.Contains(o.Counted, id) {
 				o.Counted = append(o.Counted, id)
 			}
 		}

@@ -92,8 +92,8 @@ func (m *Machine) register(s *session, c *RegisterNode) Outcome {
 }
 
 // settleAccount takes a registering node's word on its fenced generations of that edge, and tells which of the leases
-// that it still runs are counted. Of a link to another edge it may not know yet that it was fenced, and name nothing of
-// it; its reports will speak of that one.
+// that it still runs, over whichever link, are counted: the others it has to end before it is ready. Of a link to another
+// edge it may not know yet that it was fenced, and be given more over it; its reports will speak of that one.
 func (m *Machine) settleAccount(n *node, edge EdgeID, running []LeaseID) []LeaseID {
 	var counted []LeaseID
 	for _, l := range slices.Clone(n.links) {
@@ -102,7 +102,7 @@ func (m *Machine) settleAccount(n *node, edge EdgeID, running []LeaseID) []Lease
 		}
 	}
 	for _, id := range running {
-		if r := m.leases[id]; r != nil && r.link.node == n && r.state == StateFencing && !slices.Contains(counted, id) {
+		if r := m.leases[id]; r != nil && r.link.node == n && !slices.Contains(counted, id) {
 			counted = append(counted, id)
 		}
 	}

@@ -88,7 +88,7 @@ type Outcome struct {
 	Session    SessionID
 	Generation Generation
 	Revision   Revision
-	Counted    []LeaseID // of RegisterNode's Running, those that the machine still counts
+	Counted    []LeaseID // of RegisterNode's Running, those that the machine counts: held ones, and those behind a fence
 	Count      int
 }
 
