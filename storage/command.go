@@ -25,6 +25,8 @@ const (
 	kindExpire
 	kindRaiseLevel
 	kindDigestCheck
+	kindAddJoin
+	kindRedeemJoin
 )
 
 // appendCommand appends a command as field 5 of a Batch. It panics on a kind that is not in the record format, which
@@ -61,7 +63,9 @@ func appendAdmit(b []byte, c *fsm.Admit) []byte {
 	b = appendUint(b, 4, uint64(c.Class))
 	b = appendUint(b, 5, uint64(c.InputTokens))
 	b = appendUint(b, 6, uint64(c.Needs))
-	return appendUint(b, 7, uint64(c.MaxWait))
+	b = appendUint(b, 7, uint64(c.MaxWait))
+	b = appendText(b, 8, c.Provider)
+	return appendText(b, 9, c.Served)
 }
 
 func appendRare(b []byte, c fsm.Command) []byte {
@@ -86,6 +90,15 @@ func appendRare(b []byte, c fsm.Command) []byte {
 		})
 	case *fsm.ApplyConfig:
 		return appendNested(b, kindApplyConfig, func(b []byte) []byte { return appendApplyConfig(b, c) })
+	case *fsm.AddJoin:
+		return appendNested(b, kindAddJoin, func(b []byte) []byte {
+			b = appendText(appendHash(b, 1, c.Token), 2, c.Node)
+			return appendUint(b, 3, uint64(c.TTL))
+		})
+	case *fsm.RedeemJoin:
+		return appendNested(b, kindRedeemJoin, func(b []byte) []byte {
+			return appendHash(appendHash(b, 1, c.Token), 2, c.NodeToken)
+		})
 	case *fsm.RaiseLevel:
 		return appendNested(b, kindRaiseLevel, func(b []byte) []byte { return appendUint(b, 1, uint64(c.Level)) })
 	case *fsm.DigestCheck:
@@ -136,4 +149,11 @@ func appendApplyConfig(b []byte, c *fsm.ApplyConfig) []byte {
 	b = appendBool(b, 4, c.Force)
 	b = appendText(b, 5, c.Edge)
 	return appendText(b, 6, c.Offer)
+}
+
+func appendHash(b []byte, n protowire.Number, h fsm.TokenHash) []byte {
+	if h == (fsm.TokenHash{}) {
+		return b
+	}
+	return appendText(b, n, h[:])
 }

@@ -107,6 +107,10 @@ func (d *decoder) readAdmit(f *fields) *fsm.Admit {
 			c.Needs = fsm.Needs(f.upTo(math.MaxUint32))
 		case 7:
 			c.MaxWait = fsm.Time(f.uint())
+		case 8:
+			c.Provider = name[fsm.ProviderID](d, f.bytes())
+		case 9:
+			c.Served = string(f.bytes())
 		default:
 			f.unknown()
 		}
@@ -166,6 +170,10 @@ func (d *decoder) rare(kind int, f *fields) fsm.Command {
 		return d.readApplyConfig(f)
 	case int(kindExpire):
 		return d.readExpire(f)
+	case int(kindAddJoin):
+		return d.readAddJoin(f)
+	case int(kindRedeemJoin):
+		return readRedeemJoin(f)
 	case int(kindRaiseLevel):
 		return d.readRaiseLevel(f)
 	case int(kindDigestCheck):
@@ -382,4 +390,46 @@ func (d *decoder) readDigestCheck(f *fields) *fsm.DigestCheck {
 		}
 	}
 	return c
+}
+
+func (d *decoder) readAddJoin(f *fields) *fsm.AddJoin {
+	c := &fsm.AddJoin{}
+	for f.next() {
+		switch f.number {
+		case 1:
+			c.Token = f.hash()
+		case 2:
+			c.Node = name[fsm.NodeID](d, f.bytes())
+		case 3:
+			c.TTL = fsm.Time(f.uint())
+		default:
+			f.unknown()
+		}
+	}
+	return c
+}
+
+func readRedeemJoin(f *fields) *fsm.RedeemJoin {
+	c := &fsm.RedeemJoin{}
+	for f.next() {
+		switch f.number {
+		case 1:
+			c.Token = f.hash()
+		case 2:
+			c.NodeToken = f.hash()
+		default:
+			f.unknown()
+		}
+	}
+	return c
+}
+
+// hash reads the hash of a token.
+func (f *fields) hash() (h fsm.TokenHash) {
+	b := f.bytes()
+	if len(b) != len(h) && f.err == nil {
+		f.err = errors.New("hash of a token is not 32 bytes")
+	}
+	copy(h[:], b)
+	return h
 }

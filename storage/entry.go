@@ -20,7 +20,7 @@ import (
 // Index and term of the log travel beside it, in raft's own record. It is encoded by hand: commands are encoded when
 // they are proposed, straight into the bytes of their batch, and an entry is its batches put together.
 const (
-	entryFormat = 1
+	entryFormat      = 1
 	entryCommandsMax = 4096
 	entryBytesMax    = 256 << 10
 	// recordBytesMax bounds what is read as one entry. A single command (a configuration) can be larger than

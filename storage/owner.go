@@ -98,7 +98,8 @@ func (s *Subject) named(c fsm.Command, o *fsm.Outcome) bool {
 		return true
 	}
 	_, config := c.(*fsm.ApplyConfig)
-	return config || s.granted(&o.Grant)
+	joined := o.Code == fsm.Joined && s.Node != "" && o.Grant.Node == s.Node
+	return config || joined || s.granted(&o.Grant)
 }
 
 // about returns the node and the provider that a command names.
@@ -116,6 +117,10 @@ func about(c fsm.Command) (fsm.NodeID, fsm.ProviderID) {
 		return c.Node, c.Provider
 	case *fsm.Drain:
 		return c.Node, c.Provider
+	case *fsm.AddJoin:
+		return c.Node, ""
+	case *fsm.Admit:
+		return "", c.Provider
 	}
 	return "", ""
 }

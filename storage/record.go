@@ -214,6 +214,9 @@ func fieldsOf(c fsm.Command) map[string]any {
 		if c.Fingerprint != (fsm.Fingerprint{}) {
 			m["fingerprint"] = fmt.Sprintf("%x", c.Fingerprint)
 		}
+		if c.Provider != "" {
+			m["provider"], m["served"] = c.Provider, c.Served
+		}
 		if c.MaxWait > 0 {
 			m["max_wait_ms"] = int64(c.MaxWait / fsm.Millisecond)
 		}
@@ -228,6 +231,10 @@ func fieldsOf(c fsm.Command) map[string]any {
 		return map[string]any{"expected": c.Expected, "force": c.Force, "edge": c.Edge, "offer": c.Offer, "document_bytes": len(c.Document)}
 	case *fsm.Expire:
 		return map[string]any{"term": c.Term}
+	case *fsm.AddJoin: // hashes are told by their beginning, which is enough to find them again
+		return map[string]any{"node": c.Node, "ttl_ms": int64(c.TTL / fsm.Millisecond), "token_hash": fmt.Sprintf("%x", c.Token[:4])}
+	case *fsm.RedeemJoin:
+		return map[string]any{"token_hash": fmt.Sprintf("%x", c.Token[:4]), "node_token_hash": fmt.Sprintf("%x", c.NodeToken[:4])}
 	case *fsm.RaiseLevel:
 		return map[string]any{"level": c.Level}
 	case *fsm.DigestCheck:

@@ -38,6 +38,9 @@ func eachRow(img *fsm.Image, fn func(*recordpb.Row)) {
 	for _, e := range img.Edges {
 		fn(&recordpb.Row{Kind: &recordpb.Row_Edge{Edge: &recordpb.EdgeRow{Edge: []byte(e.Edge), Address: []byte(e.Address)}}})
 	}
+	for i := range img.Joins {
+		fn(&recordpb.Row{Kind: &recordpb.Row_Join{Join: joinRecord(&img.Joins[i])}})
+	}
 }
 
 // addRow puts a row into an image.
@@ -69,6 +72,8 @@ func addRow(img *fsm.Image, row *recordpb.Row) error {
 		img.Requests = append(img.Requests, w.request(k.Request))
 	case *recordpb.Row_Edge:
 		img.Edges = append(img.Edges, fsm.EdgeRow{Edge: fsm.EdgeID(k.Edge.GetEdge()), Address: string(k.Edge.GetAddress())})
+	case *recordpb.Row_Join:
+		img.Joins = append(img.Joins, w.join(k.Join))
 	default:
 		return errors.New("row without a kind")
 	}
@@ -146,6 +151,7 @@ func nodeRecord(n *fsm.NodeRow) *recordpb.NodeRow {
 	m := &recordpb.NodeRow{
 		Id: []byte(n.ID), Generation: uint64(n.Generation), Instance: n.Instance, Draining: n.Draining, Removed: n.Removed,
 	}
+	m.Token = hashRecord(n.Token)
 	for _, l := range n.Links {
 		m.Links = append(m.Links, &recordpb.NodeRow_Link{
 			Generation: uint64(l.Generation), Edge: []byte(l.Edge), Session: uint64(l.Session), State: uint32(l.State),
@@ -160,6 +166,7 @@ func (w *narrow) node(m *recordpb.NodeRow) fsm.NodeRow {
 		ID: fsm.NodeID(m.GetId()), Generation: fsm.Generation(m.GetGeneration()), Instance: m.GetInstance(),
 		Draining: m.GetDraining(), Removed: m.GetRemoved(),
 	}
+	n.Token = w.hash(m.GetToken())
 	for _, l := range m.GetLinks() {
 		n.Links = append(n.Links, fsm.LinkRow{
 			Generation: fsm.Generation(l.GetGeneration()), Edge: fsm.EdgeID(l.GetEdge()),
@@ -193,7 +200,7 @@ func requestRecord(r *fsm.RequestRow) *recordpb.RequestRow {
 		EnqueuedIndex: r.EnqueuedIndex, DetachedUntil: int64(r.DetachedUntil), Lease: uint64(r.Lease),
 		Provider: []byte(r.Provider), Served: []byte(r.Served), Generation: uint64(r.Generation),
 		GrantedAt: int64(r.GrantedAt), GrantedWall: r.GrantedWall, GrantedIndex: r.GrantedIndex,
-		Edge: []byte(r.Edge), Node: []byte(r.Node),
+		Edge: []byte(r.Edge), Node: []byte(r.Node), Direct: r.Direct,
 	}
 	if r.Fingerprint != (fsm.Fingerprint{}) {
 		m.Fingerprint = r.Fingerprint[:]
@@ -214,7 +221,7 @@ func (w *narrow) request(m *recordpb.RequestRow) fsm.RequestRow {
 		Lease: fsm.LeaseID(m.GetLease()), Provider: fsm.ProviderID(m.GetProvider()), Served: string(m.GetServed()),
 		Generation: fsm.Generation(m.GetGeneration()), GrantedAt: fsm.Time(m.GetGrantedAt()),
 		GrantedWall: m.GetGrantedWall(), GrantedIndex: m.GetGrantedIndex(),
-		Edge: fsm.EdgeID(m.GetEdge()), Node: fsm.NodeID(m.GetNode()),
+		Edge: fsm.EdgeID(m.GetEdge()), Node: fsm.NodeID(m.GetNode()), Direct: m.GetDirect(),
 	}
 	if fp := m.GetFingerprint(); len(fp) == len(r.Fingerprint) {
 		copy(r.Fingerprint[:], fp)
@@ -225,4 +232,33 @@ func (w *narrow) request(m *recordpb.RequestRow) fsm.RequestRow {
 		r.Excluded = append(r.Excluded, fsm.ProviderID(x))
 	}
 	return r
+}
+
+func joinRecord(j *fsm.JoinRow) *recordpb.JoinRow {
+	return &recordpb.JoinRow{
+		Token: hashRecord(j.Token), Node: []byte(j.Node), Until: int64(j.Until), Forget: int64(j.Forget),
+		NodeToken: hashRecord(j.NodeToken),
+	}
+}
+
+func (w *narrow) join(m *recordpb.JoinRow) fsm.JoinRow {
+	return fsm.JoinRow{
+		Token: w.hash(m.GetToken()), Node: fsm.NodeID(m.GetNode()), Until: fsm.Time(m.GetUntil()),
+		Forget: fsm.Time(m.GetForget()), NodeToken: w.hash(m.GetNodeToken()),
+	}
+}
+
+func hashRecord(h fsm.TokenHash) []byte {
+	if h == (fsm.TokenHash{}) {
+		return nil
+	}
+	return h[:]
+}
+
+func (w *narrow) hash(b []byte) (h fsm.TokenHash) {
+	if len(b) > 0 && len(b) != len(h) {
+		w.err = errors.New("hash of a token is not 32 bytes")
+	}
+	copy(h[:], b)
+	return h
 }

@@ -64,10 +64,24 @@ func everyLaterRow() *fsm.Image {
 	return img
 }
 
+// everyJoinedRow has what joining and direct requests added, too.
+func everyJoinedRow() *fsm.Image {
+	img := everyLaterRow()
+	img.Nodes = append(img.Nodes, fsm.NodeRow{ID: "n2", Token: fsm.TokenHash{5, 31: 6}})
+	img.Requests = append(img.Requests, fsm.RequestRow{ID: "r3", Direct: true})
+	img.Joins = []fsm.JoinRow{
+		{Token: fsm.TokenHash{1, 31: 2}, Node: "n2", Until: 3, Forget: 4, NodeToken: fsm.TokenHash{5, 31: 6}},
+		{Token: fsm.TokenHash{7}, Node: "n1", Until: 8, Forget: 9},
+	}
+	return img
+}
+
 // TestEveryFieldIsSet fails when a field is added to a row or a command that the tests here, and so perhaps the codec,
 // know nothing of.
 func TestEveryFieldIsSet(t *testing.T) {
-	everyFieldSet(t, "Image", reflect.ValueOf(everyLaterRow()).Elem())
+	img := everyJoinedRow()
+	img.Nodes[0].Token, img.Requests[0].Direct = img.Nodes[1].Token, true
+	everyFieldSet(t, "Image", reflect.ValueOf(img).Elem())
 	set := map[reflect.Type]fsm.Command{}
 	for _, c := range everyCommand() {
 		kind := reflect.TypeOf(c)
@@ -100,7 +114,7 @@ func everyFieldSet(t *testing.T, path string, v reflect.Value) {
 
 func TestGoldenRows(t *testing.T) {
 	n := map[string]int{}
-	eachRow(everyLaterRow(), func(r *recordpb.Row) {
+	eachRow(everyJoinedRow(), func(r *recordpb.Row) {
 		m := r.ProtoReflect()
 		kind := string(m.WhichOneof(m.Descriptor().Oneofs().ByName("kind")).Name())
 		n[kind]++
@@ -115,6 +129,7 @@ func TestGoldenRows(t *testing.T) {
 func TestGoldenSnapshot(t *testing.T) {
 	t.Run("first", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot.bin", everyRow()) })
 	t.Run("level2", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot-level2.bin", everyLaterRow()) })
+	t.Run("joined", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot-joined.bin", everyJoinedRow()) })
 }
 
 func goldenSnapshot(t *testing.T, name string, state *fsm.Image) {
@@ -146,7 +161,7 @@ func goldenSnapshot(t *testing.T, name string, state *fsm.Image) {
 
 func FuzzSnapshot(f *testing.F) {
 	var b bytes.Buffer
-	if err := writeImage(&b, "c", everyLaterRow()); err != nil {
+	if err := writeImage(&b, "c", everyJoinedRow()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes()[:b.Len()-sha256.Size])

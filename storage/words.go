@@ -3,6 +3,7 @@ package storage
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"iop/fsm"
 )
@@ -36,6 +37,10 @@ func kindOf(c fsm.Command) string {
 		return "apply_config"
 	case *fsm.Expire:
 		return "expire"
+	case *fsm.AddJoin:
+		return "add_join"
+	case *fsm.RedeemJoin:
+		return "redeem_join"
 	case *fsm.RaiseLevel:
 		return "raise_level"
 	case *fsm.DigestCheck:
@@ -48,7 +53,8 @@ func kindOf(c fsm.Command) string {
 func Kinds() []string {
 	return []string{
 		"open_session", "end_session", "admit", "cancel", "release", "register_node", "node_ready", "link_lost", "link_report",
-		"set_health", "drain", "apply_config", "expire", "raise_level", "digest_check",
+		"set_health", "drain", "apply_config", "expire", "raise_level", "digest_check", "add_join",
+		"redeem_join",
 	}
 }
 
@@ -60,6 +66,9 @@ func tell(c fsm.Command) string {
 	case *fsm.EndSession:
 		return fmt.Sprintf("the end of session %d of edge %s (%s)", c.Session, c.Edge, c.Reason)
 	case *fsm.Admit:
+		if c.Provider != "" {
+			return fmt.Sprintf("admission of %s for provider %s, beside the queue (%s, %d input tokens)", c.Request, c.Provider, c.Class, c.InputTokens)
+		}
 		return fmt.Sprintf("admission of %s for model %s (%s, %d input tokens)", c.Request, c.Model, c.Class, c.InputTokens)
 	case *fsm.Cancel:
 		return fmt.Sprintf("cancel of %s", c.Request)
@@ -73,6 +82,10 @@ func tell(c fsm.Command) string {
 		return "a new configuration"
 	case *fsm.Expire:
 		return "the expiry of what was overdue"
+	case *fsm.AddJoin:
+		return fmt.Sprintf("a join token for node %s, good for %v", c.Node, time.Duration(c.TTL))
+	case *fsm.RedeemJoin:
+		return "the use of a join token"
 	case *fsm.RaiseLevel:
 		return fmt.Sprintf("feature level %d", c.Level)
 	case *fsm.DigestCheck:
@@ -143,6 +156,8 @@ func tellOutcome(o *fsm.Outcome) string {
 		return fmt.Sprintf("session %d", o.Session)
 	case fsm.Registered:
 		return fmt.Sprintf("registered, generation %d", o.Generation)
+	case fsm.Joined:
+		return "joined as node " + string(o.Grant.Node)
 	case fsm.Applied:
 		return fmt.Sprintf("applied, revision %d", o.Revision)
 	}

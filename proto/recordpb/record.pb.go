@@ -211,6 +211,8 @@ type Command struct {
 	//	*Command_Expire
 	//	*Command_RaiseLevel
 	//	*Command_DigestCheck
+	//	*Command_AddJoin
+	//	*Command_RedeemJoin
 	Kind          isCommand_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -388,6 +390,24 @@ func (x *Command) GetDigestCheck() *DigestCheck {
 	return nil
 }
 
+func (x *Command) GetAddJoin() *AddJoin {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_AddJoin); ok {
+			return x.AddJoin
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRedeemJoin() *RedeemJoin {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_RedeemJoin); ok {
+			return x.RedeemJoin
+		}
+	}
+	return nil
+}
+
 type isCommand_Kind interface {
 	isCommand_Kind()
 }
@@ -452,6 +472,14 @@ type Command_DigestCheck struct {
 	DigestCheck *DigestCheck `protobuf:"bytes,15,opt,name=digest_check,json=digestCheck,proto3,oneof"` // level 2
 }
 
+type Command_AddJoin struct {
+	AddJoin *AddJoin `protobuf:"bytes,16,opt,name=add_join,json=addJoin,proto3,oneof"` // level 2
+}
+
+type Command_RedeemJoin struct {
+	RedeemJoin *RedeemJoin `protobuf:"bytes,17,opt,name=redeem_join,json=redeemJoin,proto3,oneof"` // level 2
+}
+
 func (*Command_OpenSession) isCommand_Kind() {}
 
 func (*Command_EndSession) isCommand_Kind() {}
@@ -481,6 +509,10 @@ func (*Command_Expire) isCommand_Kind() {}
 func (*Command_RaiseLevel) isCommand_Kind() {}
 
 func (*Command_DigestCheck) isCommand_Kind() {}
+
+func (*Command_AddJoin) isCommand_Kind() {}
+
+func (*Command_RedeemJoin) isCommand_Kind() {}
 
 type OpenSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -611,6 +643,8 @@ type Admit struct {
 	InputTokens   int64                  `protobuf:"varint,5,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
 	Needs         uint32                 `protobuf:"varint,6,opt,name=needs,proto3" json:"needs,omitempty"`
 	MaxWait       int64                  `protobuf:"varint,7,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	Provider      []byte                 `protobuf:"bytes,8,opt,name=provider,proto3" json:"provider,omitempty"` // level 2
+	Served        []byte                 `protobuf:"bytes,9,opt,name=served,proto3" json:"served,omitempty"`     // level 2
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -692,6 +726,20 @@ func (x *Admit) GetMaxWait() int64 {
 		return x.MaxWait
 	}
 	return 0
+}
+
+func (x *Admit) GetProvider() []byte {
+	if x != nil {
+		return x.Provider
+	}
+	return nil
+}
+
+func (x *Admit) GetServed() []byte {
+	if x != nil {
+		return x.Served
+	}
+	return nil
 }
 
 type Cancel struct {
@@ -1398,6 +1446,118 @@ func (x *DigestCheck) GetDigest() []byte {
 	return nil
 }
 
+type AddJoin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         []byte                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"` // absent or 32 bytes, as all hashes of tokens
+	Node          []byte                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Ttl           int64                  `protobuf:"varint,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddJoin) Reset() {
+	*x = AddJoin{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddJoin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddJoin) ProtoMessage() {}
+
+func (x *AddJoin) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddJoin.ProtoReflect.Descriptor instead.
+func (*AddJoin) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AddJoin) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *AddJoin) GetNode() []byte {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *AddJoin) GetTtl() int64 {
+	if x != nil {
+		return x.Ttl
+	}
+	return 0
+}
+
+type RedeemJoin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         []byte                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	NodeToken     []byte                 `protobuf:"bytes,2,opt,name=node_token,json=nodeToken,proto3" json:"node_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedeemJoin) Reset() {
+	*x = RedeemJoin{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedeemJoin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedeemJoin) ProtoMessage() {}
+
+func (x *RedeemJoin) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedeemJoin.ProtoReflect.Descriptor instead.
+func (*RedeemJoin) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *RedeemJoin) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *RedeemJoin) GetNodeToken() []byte {
+	if x != nil {
+		return x.NodeToken
+	}
+	return nil
+}
+
 // Config is what admission needs of the cluster's configuration.
 type Config struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1411,7 +1571,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[18]
+	mi := &file_proto_recordpb_record_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1423,7 +1583,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[18]
+	mi := &file_proto_recordpb_record_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1436,7 +1596,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Config) GetPool() *Config_Pool {
@@ -1483,7 +1643,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[19]
+	mi := &file_proto_recordpb_record_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1495,7 +1655,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[19]
+	mi := &file_proto_recordpb_record_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1508,7 +1668,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{19}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Grant) GetLease() uint64 {
@@ -1585,7 +1745,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[20]
+	mi := &file_proto_recordpb_record_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1757,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[20]
+	mi := &file_proto_recordpb_record_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1770,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Outcome) GetCode() uint32 {
@@ -1696,7 +1856,7 @@ type SnapshotFile struct {
 
 func (x *SnapshotFile) Reset() {
 	*x = SnapshotFile{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[21]
+	mi := &file_proto_recordpb_record_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1868,7 @@ func (x *SnapshotFile) String() string {
 func (*SnapshotFile) ProtoMessage() {}
 
 func (x *SnapshotFile) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[21]
+	mi := &file_proto_recordpb_record_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1881,7 @@ func (x *SnapshotFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotFile.ProtoReflect.Descriptor instead.
 func (*SnapshotFile) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SnapshotFile) GetIndex() uint64 {
@@ -1776,7 +1936,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	mi := &file_proto_recordpb_record_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +1948,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	mi := &file_proto_recordpb_record_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +1961,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SnapshotHeader) GetFormat() uint32 {
@@ -1925,6 +2085,7 @@ type Row struct {
 	//	*Row_Model
 	//	*Row_Request
 	//	*Row_Edge
+	//	*Row_Join
 	//	*Row_End_
 	Kind          isRow_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -1933,7 +2094,7 @@ type Row struct {
 
 func (x *Row) Reset() {
 	*x = Row{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	mi := &file_proto_recordpb_record_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1945,7 +2106,7 @@ func (x *Row) String() string {
 func (*Row) ProtoMessage() {}
 
 func (x *Row) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	mi := &file_proto_recordpb_record_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1958,7 +2119,7 @@ func (x *Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row.ProtoReflect.Descriptor instead.
 func (*Row) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Row) GetKind() isRow_Kind {
@@ -2058,6 +2219,15 @@ func (x *Row) GetEdge() *EdgeRow {
 	return nil
 }
 
+func (x *Row) GetJoin() *JoinRow {
+	if x != nil {
+		if x, ok := x.Kind.(*Row_Join); ok {
+			return x.Join
+		}
+	}
+	return nil
+}
+
 func (x *Row) GetEnd() *Row_End {
 	if x != nil {
 		if x, ok := x.Kind.(*Row_End_); ok {
@@ -2111,6 +2281,10 @@ type Row_Edge struct {
 	Edge *EdgeRow `protobuf:"bytes,10,opt,name=edge,proto3,oneof"`
 }
 
+type Row_Join struct {
+	Join *JoinRow `protobuf:"bytes,11,opt,name=join,proto3,oneof"`
+}
+
 type Row_End_ struct {
 	End *Row_End `protobuf:"bytes,15,opt,name=end,proto3,oneof"` // the last one
 }
@@ -2135,6 +2309,8 @@ func (*Row_Request) isRow_Kind() {}
 
 func (*Row_Edge) isRow_Kind() {}
 
+func (*Row_Join) isRow_Kind() {}
+
 func (*Row_End_) isRow_Kind() {}
 
 type OfferRow struct {
@@ -2147,7 +2323,7 @@ type OfferRow struct {
 
 func (x *OfferRow) Reset() {
 	*x = OfferRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	mi := &file_proto_recordpb_record_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2159,7 +2335,7 @@ func (x *OfferRow) String() string {
 func (*OfferRow) ProtoMessage() {}
 
 func (x *OfferRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	mi := &file_proto_recordpb_record_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2172,7 +2348,7 @@ func (x *OfferRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferRow.ProtoReflect.Descriptor instead.
 func (*OfferRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{24}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *OfferRow) GetEdge() []byte {
@@ -2189,6 +2365,82 @@ func (x *OfferRow) GetOffer() []byte {
 	return nil
 }
 
+type JoinRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         []byte                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	Node          []byte                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Until         int64                  `protobuf:"varint,3,opt,name=until,proto3" json:"until,omitempty"`
+	Forget        int64                  `protobuf:"varint,4,opt,name=forget,proto3" json:"forget,omitempty"`
+	NodeToken     []byte                 `protobuf:"bytes,5,opt,name=node_token,json=nodeToken,proto3" json:"node_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinRow) Reset() {
+	*x = JoinRow{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinRow) ProtoMessage() {}
+
+func (x *JoinRow) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinRow.ProtoReflect.Descriptor instead.
+func (*JoinRow) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *JoinRow) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *JoinRow) GetNode() []byte {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *JoinRow) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *JoinRow) GetForget() int64 {
+	if x != nil {
+		return x.Forget
+	}
+	return 0
+}
+
+func (x *JoinRow) GetNodeToken() []byte {
+	if x != nil {
+		return x.NodeToken
+	}
+	return nil
+}
+
 type EdgeRow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Edge          []byte                 `protobuf:"bytes,1,opt,name=edge,proto3" json:"edge,omitempty"`
@@ -2199,7 +2451,7 @@ type EdgeRow struct {
 
 func (x *EdgeRow) Reset() {
 	*x = EdgeRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	mi := &file_proto_recordpb_record_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2463,7 @@ func (x *EdgeRow) String() string {
 func (*EdgeRow) ProtoMessage() {}
 
 func (x *EdgeRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	mi := &file_proto_recordpb_record_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2476,7 @@ func (x *EdgeRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRow.ProtoReflect.Descriptor instead.
 func (*EdgeRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EdgeRow) GetEdge() []byte {
@@ -2257,7 +2509,7 @@ type SessionRow struct {
 
 func (x *SessionRow) Reset() {
 	*x = SessionRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	mi := &file_proto_recordpb_record_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2269,7 +2521,7 @@ func (x *SessionRow) String() string {
 func (*SessionRow) ProtoMessage() {}
 
 func (x *SessionRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	mi := &file_proto_recordpb_record_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2282,7 +2534,7 @@ func (x *SessionRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRow.ProtoReflect.Descriptor instead.
 func (*SessionRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SessionRow) GetId() uint64 {
@@ -2352,7 +2604,7 @@ type BatchRow struct {
 
 func (x *BatchRow) Reset() {
 	*x = BatchRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	mi := &file_proto_recordpb_record_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2616,7 @@ func (x *BatchRow) String() string {
 func (*BatchRow) ProtoMessage() {}
 
 func (x *BatchRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	mi := &file_proto_recordpb_record_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2629,7 @@ func (x *BatchRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRow.ProtoReflect.Descriptor instead.
 func (*BatchRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BatchRow) GetSeq() uint64 {
@@ -2409,13 +2661,14 @@ type NodeRow struct {
 	Draining      bool                   `protobuf:"varint,4,opt,name=draining,proto3" json:"draining,omitempty"`
 	Removed       bool                   `protobuf:"varint,5,opt,name=removed,proto3" json:"removed,omitempty"`
 	Links         []*NodeRow_Link        `protobuf:"bytes,6,rep,name=links,proto3" json:"links,omitempty"`
+	Token         []byte                 `protobuf:"bytes,7,opt,name=token,proto3" json:"token,omitempty"` // hash of the token that it got by joining
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeRow) Reset() {
 	*x = NodeRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[28]
+	mi := &file_proto_recordpb_record_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2680,7 @@ func (x *NodeRow) String() string {
 func (*NodeRow) ProtoMessage() {}
 
 func (x *NodeRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[28]
+	mi := &file_proto_recordpb_record_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2693,7 @@ func (x *NodeRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRow.ProtoReflect.Descriptor instead.
 func (*NodeRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *NodeRow) GetId() []byte {
@@ -2485,6 +2738,13 @@ func (x *NodeRow) GetLinks() []*NodeRow_Link {
 	return nil
 }
 
+func (x *NodeRow) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
 type ProviderRow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Config        *Config_Provider       `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
@@ -2500,7 +2760,7 @@ type ProviderRow struct {
 
 func (x *ProviderRow) Reset() {
 	*x = ProviderRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[29]
+	mi := &file_proto_recordpb_record_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2772,7 @@ func (x *ProviderRow) String() string {
 func (*ProviderRow) ProtoMessage() {}
 
 func (x *ProviderRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[29]
+	mi := &file_proto_recordpb_record_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2785,7 @@ func (x *ProviderRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderRow.ProtoReflect.Descriptor instead.
 func (*ProviderRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{29}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ProviderRow) GetConfig() *Config_Provider {
@@ -2587,7 +2847,7 @@ type ModelRow struct {
 
 func (x *ModelRow) Reset() {
 	*x = ModelRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	mi := &file_proto_recordpb_record_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2599,7 +2859,7 @@ func (x *ModelRow) String() string {
 func (*ModelRow) ProtoMessage() {}
 
 func (x *ModelRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	mi := &file_proto_recordpb_record_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2612,7 +2872,7 @@ func (x *ModelRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelRow.ProtoReflect.Descriptor instead.
 func (*ModelRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{30}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ModelRow) GetId() []byte {
@@ -2655,13 +2915,14 @@ type RequestRow struct {
 	GrantedIndex  uint64                 `protobuf:"varint,22,opt,name=granted_index,json=grantedIndex,proto3" json:"granted_index,omitempty"`
 	Edge          []byte                 `protobuf:"bytes,23,opt,name=edge,proto3" json:"edge,omitempty"`
 	Node          []byte                 `protobuf:"bytes,24,opt,name=node,proto3" json:"node,omitempty"`
+	Direct        bool                   `protobuf:"varint,25,opt,name=direct,proto3" json:"direct,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RequestRow) Reset() {
 	*x = RequestRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	mi := &file_proto_recordpb_record_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2673,7 +2934,7 @@ func (x *RequestRow) String() string {
 func (*RequestRow) ProtoMessage() {}
 
 func (x *RequestRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	mi := &file_proto_recordpb_record_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2686,7 +2947,7 @@ func (x *RequestRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRow.ProtoReflect.Descriptor instead.
 func (*RequestRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{31}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RequestRow) GetId() []byte {
@@ -2857,6 +3118,13 @@ func (x *RequestRow) GetNode() []byte {
 	return nil
 }
 
+func (x *RequestRow) GetDirect() bool {
+	if x != nil {
+		return x.Direct
+	}
+	return false
+}
+
 type Config_Pool struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	MaxQueue       int64                  `protobuf:"zigzag64,1,opt,name=max_queue,json=maxQueue,proto3" json:"max_queue,omitempty"`
@@ -2870,7 +3138,7 @@ type Config_Pool struct {
 
 func (x *Config_Pool) Reset() {
 	*x = Config_Pool{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[32]
+	mi := &file_proto_recordpb_record_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2882,7 +3150,7 @@ func (x *Config_Pool) String() string {
 func (*Config_Pool) ProtoMessage() {}
 
 func (x *Config_Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[32]
+	mi := &file_proto_recordpb_record_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2895,7 +3163,7 @@ func (x *Config_Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Pool.ProtoReflect.Descriptor instead.
 func (*Config_Pool) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20, 0}
 }
 
 func (x *Config_Pool) GetMaxQueue() int64 {
@@ -2943,7 +3211,7 @@ type Config_Model struct {
 
 func (x *Config_Model) Reset() {
 	*x = Config_Model{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[33]
+	mi := &file_proto_recordpb_record_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2955,7 +3223,7 @@ func (x *Config_Model) String() string {
 func (*Config_Model) ProtoMessage() {}
 
 func (x *Config_Model) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[33]
+	mi := &file_proto_recordpb_record_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2968,7 +3236,7 @@ func (x *Config_Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Model.ProtoReflect.Descriptor instead.
 func (*Config_Model) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18, 1}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20, 1}
 }
 
 func (x *Config_Model) GetId() []byte {
@@ -2995,7 +3263,7 @@ type Config_Candidate struct {
 
 func (x *Config_Candidate) Reset() {
 	*x = Config_Candidate{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[34]
+	mi := &file_proto_recordpb_record_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3007,7 +3275,7 @@ func (x *Config_Candidate) String() string {
 func (*Config_Candidate) ProtoMessage() {}
 
 func (x *Config_Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[34]
+	mi := &file_proto_recordpb_record_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3020,7 +3288,7 @@ func (x *Config_Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Candidate.ProtoReflect.Descriptor instead.
 func (*Config_Candidate) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18, 2}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20, 2}
 }
 
 func (x *Config_Candidate) GetProvider() []byte {
@@ -3053,7 +3321,7 @@ type Config_Provider struct {
 
 func (x *Config_Provider) Reset() {
 	*x = Config_Provider{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[35]
+	mi := &file_proto_recordpb_record_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3065,7 +3333,7 @@ func (x *Config_Provider) String() string {
 func (*Config_Provider) ProtoMessage() {}
 
 func (x *Config_Provider) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[35]
+	mi := &file_proto_recordpb_record_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3078,7 +3346,7 @@ func (x *Config_Provider) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Provider.ProtoReflect.Descriptor instead.
 func (*Config_Provider) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18, 3}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20, 3}
 }
 
 func (x *Config_Provider) GetId() []byte {
@@ -3146,7 +3414,7 @@ type Row_End struct {
 
 func (x *Row_End) Reset() {
 	*x = Row_End{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[36]
+	mi := &file_proto_recordpb_record_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3158,7 +3426,7 @@ func (x *Row_End) String() string {
 func (*Row_End) ProtoMessage() {}
 
 func (x *Row_End) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[36]
+	mi := &file_proto_recordpb_record_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3171,7 +3439,7 @@ func (x *Row_End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row_End.ProtoReflect.Descriptor instead.
 func (*Row_End) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25, 0}
 }
 
 func (x *Row_End) GetRows() uint64 {
@@ -3194,7 +3462,7 @@ type NodeRow_Link struct {
 
 func (x *NodeRow_Link) Reset() {
 	*x = NodeRow_Link{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[37]
+	mi := &file_proto_recordpb_record_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3206,7 +3474,7 @@ func (x *NodeRow_Link) String() string {
 func (*NodeRow_Link) ProtoMessage() {}
 
 func (x *NodeRow_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[37]
+	mi := &file_proto_recordpb_record_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3219,7 +3487,7 @@ func (x *NodeRow_Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRow_Link.ProtoReflect.Descriptor instead.
 func (*NodeRow_Link) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{31, 0}
 }
 
 func (x *NodeRow_Link) GetGeneration() uint64 {
@@ -3274,7 +3542,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x1b\n" +
 	"\tack_below\x18\x03 \x01(\x04R\backBelow\x12\x10\n" +
 	"\x03sum\x18\x04 \x01(\x06R\x03sum\x122\n" +
-	"\bcommands\x18\x05 \x03(\v2\x16.iop.record.v1.CommandR\bcommands\"\xf2\x06\n" +
+	"\bcommands\x18\x05 \x03(\v2\x16.iop.record.v1.CommandR\bcommands\"\xe5\a\n" +
 	"\aCommand\x12?\n" +
 	"\fopen_session\x18\x01 \x01(\v2\x1a.iop.record.v1.OpenSessionH\x00R\vopenSession\x12<\n" +
 	"\vend_session\x18\x02 \x01(\v2\x19.iop.record.v1.EndSessionH\x00R\n" +
@@ -3296,7 +3564,10 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x06expire\x18\r \x01(\v2\x15.iop.record.v1.ExpireH\x00R\x06expire\x12<\n" +
 	"\vraise_level\x18\x0e \x01(\v2\x19.iop.record.v1.RaiseLevelH\x00R\n" +
 	"raiseLevel\x12?\n" +
-	"\fdigest_check\x18\x0f \x01(\v2\x1a.iop.record.v1.DigestCheckH\x00R\vdigestCheckB\x06\n" +
+	"\fdigest_check\x18\x0f \x01(\v2\x1a.iop.record.v1.DigestCheckH\x00R\vdigestCheck\x123\n" +
+	"\badd_join\x18\x10 \x01(\v2\x16.iop.record.v1.AddJoinH\x00R\aaddJoin\x12<\n" +
+	"\vredeem_join\x18\x11 \x01(\v2\x19.iop.record.v1.RedeemJoinH\x00R\n" +
+	"redeemJoinB\x06\n" +
 	"\x04kind\"Q\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x14\n" +
@@ -3306,7 +3577,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"EndSession\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x04R\asession\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\rR\x06reason\"\xc3\x01\n" +
+	"\x06reason\x18\x03 \x01(\rR\x06reason\"\xf7\x01\n" +
 	"\x05Admit\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\fR\arequest\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\fR\vfingerprint\x12\x14\n" +
@@ -3314,7 +3585,9 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x05class\x18\x04 \x01(\rR\x05class\x12!\n" +
 	"\finput_tokens\x18\x05 \x01(\x03R\vinputTokens\x12\x14\n" +
 	"\x05needs\x18\x06 \x01(\rR\x05needs\x12\x19\n" +
-	"\bmax_wait\x18\a \x01(\x03R\amaxWait\"\"\n" +
+	"\bmax_wait\x18\a \x01(\x03R\amaxWait\x12\x1a\n" +
+	"\bprovider\x18\b \x01(\fR\bprovider\x12\x16\n" +
+	"\x06served\x18\t \x01(\fR\x06served\"\"\n" +
 	"\x06Cancel\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\fR\arequest\"Q\n" +
 	"\aRelease\x12\x14\n" +
@@ -3370,7 +3643,16 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x05level\x18\x01 \x01(\rR\x05level\";\n" +
 	"\vDigestCheck\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\fR\x06digest\"\xfb\x05\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\"E\n" +
+	"\aAddJoin\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\fR\x05token\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\fR\x04node\x12\x10\n" +
+	"\x03ttl\x18\x03 \x01(\x03R\x03ttl\"A\n" +
+	"\n" +
+	"RedeemJoin\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\fR\x05token\x12\x1d\n" +
+	"\n" +
+	"node_token\x18\x02 \x01(\fR\tnodeToken\"\xfb\x05\n" +
 	"\x06Config\x12.\n" +
 	"\x04pool\x18\x01 \x01(\v2\x1a.iop.record.v1.Config.PoolR\x04pool\x123\n" +
 	"\x06models\x18\x02 \x03(\v2\x1b.iop.record.v1.Config.ModelR\x06models\x12\x14\n" +
@@ -3446,7 +3728,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\breturned\x18\f \x01(\x04R\breturned\x12!\n" +
 	"\flast_session\x18\r \x01(\x04R\vlastSession\x12\x16\n" +
 	"\x06raised\x18\x0e \x01(\rR\x06raised\x12\x18\n" +
-	"\achecked\x18\x0f \x01(\x04R\achecked\"\xba\x04\n" +
+	"\achecked\x18\x0f \x01(\x04R\achecked\"\xe8\x04\n" +
 	"\x03Row\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\fH\x00R\bdocument\x12/\n" +
 	"\x06config\x18\x02 \x01(\v2\x15.iop.record.v1.ConfigH\x00R\x06config\x12/\n" +
@@ -3458,14 +3740,22 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x05model\x18\b \x01(\v2\x17.iop.record.v1.ModelRowH\x00R\x05model\x125\n" +
 	"\arequest\x18\t \x01(\v2\x19.iop.record.v1.RequestRowH\x00R\arequest\x12,\n" +
 	"\x04edge\x18\n" +
-	" \x01(\v2\x16.iop.record.v1.EdgeRowH\x00R\x04edge\x12*\n" +
+	" \x01(\v2\x16.iop.record.v1.EdgeRowH\x00R\x04edge\x12,\n" +
+	"\x04join\x18\v \x01(\v2\x16.iop.record.v1.JoinRowH\x00R\x04join\x12*\n" +
 	"\x03end\x18\x0f \x01(\v2\x16.iop.record.v1.Row.EndH\x00R\x03end\x1a\x19\n" +
 	"\x03End\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x04R\x04rowsB\x06\n" +
 	"\x04kind\"4\n" +
 	"\bOfferRow\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x14\n" +
-	"\x05offer\x18\x02 \x01(\fR\x05offer\"7\n" +
+	"\x05offer\x18\x02 \x01(\fR\x05offer\"\x80\x01\n" +
+	"\aJoinRow\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\fR\x05token\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\fR\x04node\x12\x14\n" +
+	"\x05until\x18\x03 \x01(\x03R\x05until\x12\x16\n" +
+	"\x06forget\x18\x04 \x01(\x03R\x06forget\x12\x1d\n" +
+	"\n" +
+	"node_token\x18\x05 \x01(\fR\tnodeToken\"7\n" +
 	"\aEdgeRow\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\fR\aaddress\"\xdd\x01\n" +
@@ -3484,7 +3774,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\bBatchRow\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x10\n" +
 	"\x03sum\x18\x02 \x01(\x06R\x03sum\x122\n" +
-	"\boutcomes\x18\x03 \x03(\v2\x16.iop.record.v1.OutcomeR\boutcomes\"\xcc\x02\n" +
+	"\boutcomes\x18\x03 \x03(\v2\x16.iop.record.v1.OutcomeR\boutcomes\"\xe2\x02\n" +
 	"\aNodeRow\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x1e\n" +
 	"\n" +
@@ -3493,7 +3783,8 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\binstance\x18\x03 \x01(\x06R\binstance\x12\x1a\n" +
 	"\bdraining\x18\x04 \x01(\bR\bdraining\x12\x18\n" +
 	"\aremoved\x18\x05 \x01(\bR\aremoved\x121\n" +
-	"\x05links\x18\x06 \x03(\v2\x1b.iop.record.v1.NodeRow.LinkR\x05links\x1a\x8b\x01\n" +
+	"\x05links\x18\x06 \x03(\v2\x1b.iop.record.v1.NodeRow.LinkR\x05links\x12\x14\n" +
+	"\x05token\x18\a \x01(\fR\x05token\x1a\x8b\x01\n" +
 	"\x04Link\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -3513,7 +3804,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\breturned\x18\a \x01(\x04R\breturned\"2\n" +
 	"\bModelRow\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\xb1\x05\n" +
+	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\xc9\x05\n" +
 	"\n" +
 	"RequestRow\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12 \n" +
@@ -3544,7 +3835,8 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\fgranted_wall\x18\x15 \x01(\x03R\vgrantedWall\x12#\n" +
 	"\rgranted_index\x18\x16 \x01(\x04R\fgrantedIndex\x12\x12\n" +
 	"\x04edge\x18\x17 \x01(\fR\x04edge\x12\x12\n" +
-	"\x04node\x18\x18 \x01(\fR\x04nodeB\x14Z\x12iop/proto/recordpbb\x06proto3"
+	"\x04node\x18\x18 \x01(\fR\x04node\x12\x16\n" +
+	"\x06direct\x18\x19 \x01(\bR\x06directB\x14Z\x12iop/proto/recordpbb\x06proto3"
 
 var (
 	file_proto_recordpb_record_proto_rawDescOnce sync.Once
@@ -3558,7 +3850,7 @@ func file_proto_recordpb_record_proto_rawDescGZIP() []byte {
 	return file_proto_recordpb_record_proto_rawDescData
 }
 
-var file_proto_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_proto_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_proto_recordpb_record_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: iop.record.v1.Entry
 	(*Batch)(nil),            // 1: iop.record.v1.Batch
@@ -3578,26 +3870,29 @@ var file_proto_recordpb_record_proto_goTypes = []any{
 	(*Expire)(nil),           // 15: iop.record.v1.Expire
 	(*RaiseLevel)(nil),       // 16: iop.record.v1.RaiseLevel
 	(*DigestCheck)(nil),      // 17: iop.record.v1.DigestCheck
-	(*Config)(nil),           // 18: iop.record.v1.Config
-	(*Grant)(nil),            // 19: iop.record.v1.Grant
-	(*Outcome)(nil),          // 20: iop.record.v1.Outcome
-	(*SnapshotFile)(nil),     // 21: iop.record.v1.SnapshotFile
-	(*SnapshotHeader)(nil),   // 22: iop.record.v1.SnapshotHeader
-	(*Row)(nil),              // 23: iop.record.v1.Row
-	(*OfferRow)(nil),         // 24: iop.record.v1.OfferRow
-	(*EdgeRow)(nil),          // 25: iop.record.v1.EdgeRow
-	(*SessionRow)(nil),       // 26: iop.record.v1.SessionRow
-	(*BatchRow)(nil),         // 27: iop.record.v1.BatchRow
-	(*NodeRow)(nil),          // 28: iop.record.v1.NodeRow
-	(*ProviderRow)(nil),      // 29: iop.record.v1.ProviderRow
-	(*ModelRow)(nil),         // 30: iop.record.v1.ModelRow
-	(*RequestRow)(nil),       // 31: iop.record.v1.RequestRow
-	(*Config_Pool)(nil),      // 32: iop.record.v1.Config.Pool
-	(*Config_Model)(nil),     // 33: iop.record.v1.Config.Model
-	(*Config_Candidate)(nil), // 34: iop.record.v1.Config.Candidate
-	(*Config_Provider)(nil),  // 35: iop.record.v1.Config.Provider
-	(*Row_End)(nil),          // 36: iop.record.v1.Row.End
-	(*NodeRow_Link)(nil),     // 37: iop.record.v1.NodeRow.Link
+	(*AddJoin)(nil),          // 18: iop.record.v1.AddJoin
+	(*RedeemJoin)(nil),       // 19: iop.record.v1.RedeemJoin
+	(*Config)(nil),           // 20: iop.record.v1.Config
+	(*Grant)(nil),            // 21: iop.record.v1.Grant
+	(*Outcome)(nil),          // 22: iop.record.v1.Outcome
+	(*SnapshotFile)(nil),     // 23: iop.record.v1.SnapshotFile
+	(*SnapshotHeader)(nil),   // 24: iop.record.v1.SnapshotHeader
+	(*Row)(nil),              // 25: iop.record.v1.Row
+	(*OfferRow)(nil),         // 26: iop.record.v1.OfferRow
+	(*JoinRow)(nil),          // 27: iop.record.v1.JoinRow
+	(*EdgeRow)(nil),          // 28: iop.record.v1.EdgeRow
+	(*SessionRow)(nil),       // 29: iop.record.v1.SessionRow
+	(*BatchRow)(nil),         // 30: iop.record.v1.BatchRow
+	(*NodeRow)(nil),          // 31: iop.record.v1.NodeRow
+	(*ProviderRow)(nil),      // 32: iop.record.v1.ProviderRow
+	(*ModelRow)(nil),         // 33: iop.record.v1.ModelRow
+	(*RequestRow)(nil),       // 34: iop.record.v1.RequestRow
+	(*Config_Pool)(nil),      // 35: iop.record.v1.Config.Pool
+	(*Config_Model)(nil),     // 36: iop.record.v1.Config.Model
+	(*Config_Candidate)(nil), // 37: iop.record.v1.Config.Candidate
+	(*Config_Provider)(nil),  // 38: iop.record.v1.Config.Provider
+	(*Row_End)(nil),          // 39: iop.record.v1.Row.End
+	(*NodeRow_Link)(nil),     // 40: iop.record.v1.NodeRow.Link
 }
 var file_proto_recordpb_record_proto_depIdxs = []int32{
 	1,  // 0: iop.record.v1.Entry.batches:type_name -> iop.record.v1.Batch
@@ -3617,30 +3912,33 @@ var file_proto_recordpb_record_proto_depIdxs = []int32{
 	15, // 14: iop.record.v1.Command.expire:type_name -> iop.record.v1.Expire
 	16, // 15: iop.record.v1.Command.raise_level:type_name -> iop.record.v1.RaiseLevel
 	17, // 16: iop.record.v1.Command.digest_check:type_name -> iop.record.v1.DigestCheck
-	18, // 17: iop.record.v1.ApplyConfig.config:type_name -> iop.record.v1.Config
-	32, // 18: iop.record.v1.Config.pool:type_name -> iop.record.v1.Config.Pool
-	33, // 19: iop.record.v1.Config.models:type_name -> iop.record.v1.Config.Model
-	35, // 20: iop.record.v1.Config.providers:type_name -> iop.record.v1.Config.Provider
-	19, // 21: iop.record.v1.Outcome.grant:type_name -> iop.record.v1.Grant
-	18, // 22: iop.record.v1.Row.config:type_name -> iop.record.v1.Config
-	24, // 23: iop.record.v1.Row.offer:type_name -> iop.record.v1.OfferRow
-	26, // 24: iop.record.v1.Row.session:type_name -> iop.record.v1.SessionRow
-	27, // 25: iop.record.v1.Row.batch:type_name -> iop.record.v1.BatchRow
-	28, // 26: iop.record.v1.Row.node:type_name -> iop.record.v1.NodeRow
-	29, // 27: iop.record.v1.Row.provider:type_name -> iop.record.v1.ProviderRow
-	30, // 28: iop.record.v1.Row.model:type_name -> iop.record.v1.ModelRow
-	31, // 29: iop.record.v1.Row.request:type_name -> iop.record.v1.RequestRow
-	25, // 30: iop.record.v1.Row.edge:type_name -> iop.record.v1.EdgeRow
-	36, // 31: iop.record.v1.Row.end:type_name -> iop.record.v1.Row.End
-	20, // 32: iop.record.v1.BatchRow.outcomes:type_name -> iop.record.v1.Outcome
-	37, // 33: iop.record.v1.NodeRow.links:type_name -> iop.record.v1.NodeRow.Link
-	35, // 34: iop.record.v1.ProviderRow.config:type_name -> iop.record.v1.Config.Provider
-	34, // 35: iop.record.v1.Config.Model.candidates:type_name -> iop.record.v1.Config.Candidate
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	18, // 17: iop.record.v1.Command.add_join:type_name -> iop.record.v1.AddJoin
+	19, // 18: iop.record.v1.Command.redeem_join:type_name -> iop.record.v1.RedeemJoin
+	20, // 19: iop.record.v1.ApplyConfig.config:type_name -> iop.record.v1.Config
+	35, // 20: iop.record.v1.Config.pool:type_name -> iop.record.v1.Config.Pool
+	36, // 21: iop.record.v1.Config.models:type_name -> iop.record.v1.Config.Model
+	38, // 22: iop.record.v1.Config.providers:type_name -> iop.record.v1.Config.Provider
+	21, // 23: iop.record.v1.Outcome.grant:type_name -> iop.record.v1.Grant
+	20, // 24: iop.record.v1.Row.config:type_name -> iop.record.v1.Config
+	26, // 25: iop.record.v1.Row.offer:type_name -> iop.record.v1.OfferRow
+	29, // 26: iop.record.v1.Row.session:type_name -> iop.record.v1.SessionRow
+	30, // 27: iop.record.v1.Row.batch:type_name -> iop.record.v1.BatchRow
+	31, // 28: iop.record.v1.Row.node:type_name -> iop.record.v1.NodeRow
+	32, // 29: iop.record.v1.Row.provider:type_name -> iop.record.v1.ProviderRow
+	33, // 30: iop.record.v1.Row.model:type_name -> iop.record.v1.ModelRow
+	34, // 31: iop.record.v1.Row.request:type_name -> iop.record.v1.RequestRow
+	28, // 32: iop.record.v1.Row.edge:type_name -> iop.record.v1.EdgeRow
+	27, // 33: iop.record.v1.Row.join:type_name -> iop.record.v1.JoinRow
+	39, // 34: iop.record.v1.Row.end:type_name -> iop.record.v1.Row.End
+	22, // 35: iop.record.v1.BatchRow.outcomes:type_name -> iop.record.v1.Outcome
+	40, // 36: iop.record.v1.NodeRow.links:type_name -> iop.record.v1.NodeRow.Link
+	38, // 37: iop.record.v1.ProviderRow.config:type_name -> iop.record.v1.Config.Provider
+	37, // 38: iop.record.v1.Config.Model.candidates:type_name -> iop.record.v1.Config.Candidate
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_proto_recordpb_record_proto_init() }
@@ -3664,8 +3962,10 @@ func file_proto_recordpb_record_proto_init() {
 		(*Command_Expire)(nil),
 		(*Command_RaiseLevel)(nil),
 		(*Command_DigestCheck)(nil),
+		(*Command_AddJoin)(nil),
+		(*Command_RedeemJoin)(nil),
 	}
-	file_proto_recordpb_record_proto_msgTypes[23].OneofWrappers = []any{
+	file_proto_recordpb_record_proto_msgTypes[25].OneofWrappers = []any{
 		(*Row_Document)(nil),
 		(*Row_Config)(nil),
 		(*Row_Offer)(nil),
@@ -3676,6 +3976,7 @@ func file_proto_recordpb_record_proto_init() {
 		(*Row_Model)(nil),
 		(*Row_Request)(nil),
 		(*Row_Edge)(nil),
+		(*Row_Join)(nil),
 		(*Row_End_)(nil),
 	}
 	type x struct{}
@@ -3684,7 +3985,7 @@ func file_proto_recordpb_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_recordpb_record_proto_rawDesc), len(file_proto_recordpb_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   38,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
