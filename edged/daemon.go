@@ -171,6 +171,7 @@ func (d *Daemon) build(ctx context.Context) error {
 	cluster := &d.view.load().cluster.ProviderPool
 	links, err := nodelink.New(nodelink.Options{
 		Listener: d.ports.node, TLS: security, Commands: session, Catalog: &d.view, Edge: edge, ClusterID: d.store.Cluster(),
+		Version: d.o.Version,
 		Logger: d.log, Metrics: d.metrics, HeartbeatInterval: d.self.Link.HeartbeatMS.Duration(),
 		HeartbeatMissed: d.self.Link.Missed, FenceTimeout: cluster.FenceTimeoutMS.Duration(),
 		MaxBodyBytes: d.self.MaxBodyBytes + bodySlack, Permanent: permanent,
@@ -263,7 +264,7 @@ func (d *Daemon) observe(s storage.Stat) {
 func (d *Daemon) adminHandler() http.Handler {
 	return admin.New(admin.Options{
 		Source: d.store, Edge: fsm.EdgeID(d.self.ID), Standing: d.standing, Version: d.nodeVersion, Healthy: d.store.Err,
-		Refresh: d.refresh, History: d.fresh.past.list,
+		Refresh: d.refresh, History: d.fresh.past.list, Drain: d.drain, Backend: d.backend,
 		Past: past{d.store}, Metrics: d.metrics.Handler(), Token: d.self.Admin.Token.Reveal(), Address: d.Addrs().Admin, Stopping: d.quit,
 		Logger: d.log,
 	})

@@ -71,6 +71,8 @@ func New(o Options) (*Daemon, error) {
 			Version:  o.Version,
 			StopWait: o.StopWait,
 			Observe:  d.observe,
+			Look:     d.hands.Look,
+			Drained:  d.drained,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("link to %s: %w", address, err)
@@ -133,6 +135,19 @@ func (d *Daemon) observe(s edgelink.State) {
 		}
 		close(d.ready)
 	})
+}
+
+// drained notes what an operator drains. The edge sends no new run; this is for the node's own log.
+func (d *Daemon) drained(provider string, on bool) {
+	what := "provider " + provider
+	if provider == "" {
+		what = "node " + d.config.ID
+	}
+	if on {
+		d.log.Info("drained by an operator: no new run comes, those that run go on", "what", what)
+	} else {
+		d.log.Info("drained no more", "what", what)
+	}
 }
 
 // report tells every edge of a provider's condition.

@@ -37,6 +37,10 @@ type Options struct {
 	Healthy func() error
 	// Refresh does POST /refresh; an error of it that is no *adminapi.Error is answered 500. nil = 404.
 	Refresh func(context.Context, adminapi.RefreshRequest) (*adminapi.RefreshReport, error)
+	// Drain does POST /drain: it proposes the command and tells the node. false: there is no such node or provider. nil = 404.
+	Drain func(context.Context, *fsm.Drain) (known bool, err error)
+	// Backend asks a node what the backend of a provider tells of itself; nil = nothing is told.
+	Backend func(context.Context, fsm.NodeID, fsm.ProviderID) *adminapi.Backend
 	// History answers GET /config/history; nil = it is empty.
 	History func() []adminapi.ConfigRevision
 	// Past tells what was; nil = nothing is told.
@@ -85,6 +89,7 @@ func (a *api) routes() http.Handler {
 	for path, answer := range map[string]answer{
 		"/status":           a.status,
 		"/providers":        a.providers,
+		"/providers/{id}":   a.provider,
 		"/nodes":            a.nodes,
 		"/models":           a.models,
 		"/leases":           a.leases,
@@ -101,6 +106,9 @@ func (a *api) routes() http.Handler {
 	mux.Handle("/watch", readOnly(http.HandlerFunc(a.watch)))
 	if a.Refresh != nil {
 		mux.Handle("/refresh", only(http.HandlerFunc(a.refresh), http.MethodPost))
+	}
+	if a.Drain != nil {
+		mux.Handle("/drain", only(http.HandlerFunc(a.drain), http.MethodPost))
 	}
 	if a.Metrics != nil {
 		mux.Handle("/metrics", readOnly(a.Metrics))

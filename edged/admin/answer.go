@@ -62,8 +62,8 @@ func notFound(r *http.Request) (any, error) {
 	return nil, &adminapi.Error{
 		Code:    "not_found",
 		Message: "there is nothing at " + r.URL.Path,
-		Cure: "the admin listener has /status, /providers, /nodes, /models, /leases, /leases/{id}, /queue, /requests/{id}, " +
-			"/config, /config/history, /refresh, /watch, /metrics and /healthz; the OpenAI API is on another port",
+		Cure: "the admin listener has /status, /providers, /providers/{id}, /nodes, /models, /leases, /leases/{id}, /queue, /requests/{id}, " +
+			"/config, /config/history, /refresh, /drain, /watch, /metrics and /healthz; the OpenAI API is on another port",
 		Status: http.StatusNotFound,
 	}
 }

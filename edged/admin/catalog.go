@@ -18,9 +18,9 @@ type catalog struct {
 
 // names are those of one revision.
 type names struct {
-	revision fsm.Revision
-	aliases  map[fsm.NodeID]string
-	types    map[fsm.ProviderID]string
+	revision  fsm.Revision
+	aliases   map[fsm.NodeID]string
+	providers map[fsm.ProviderID]configured
 }
 
 // look calls fn with the machine and gives the names of its revision.
@@ -51,9 +51,9 @@ func (c *catalog) current() *names {
 
 func (c *catalog) learn(revision fsm.Revision, document []byte) (*names, error) {
 	n := &names{
-		revision: revision,
-		aliases:  make(map[fsm.NodeID]string),
-		types:    make(map[fsm.ProviderID]string),
+		revision:  revision,
+		aliases:   make(map[fsm.NodeID]string),
+		providers: make(map[fsm.ProviderID]configured),
 	}
 	if len(document) > 0 {
 		cluster, err := configs.ParseCluster(document)
@@ -62,9 +62,7 @@ func (c *catalog) learn(revision fsm.Revision, document []byte) (*names, error) 
 		}
 		for _, node := range cluster.Nodes {
 			n.aliases[fsm.NodeID(node.ID)] = node.Alias
-			for _, p := range node.Providers {
-				n.types[fsm.ProviderID(p.ID)] = string(p.Type)
-			}
+			n.add(&node)
 		}
 	}
 	c.mu.Lock()

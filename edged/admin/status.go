@@ -62,7 +62,8 @@ func showProviders(s fsm.Snapshot, names *names) []adminapi.Provider {
 		out = append(out, adminapi.Provider{
 			Node:         string(p.Node),
 			ID:           string(p.ID),
-			Type:         names.types[p.ID],
+			Type:         string(names.providers[p.ID].provider.Type),
+			Label:        names.label(p.ID),
 			Connected:    p.Connected,
 			Status:       p.Status,
 			Health:       p.Health,

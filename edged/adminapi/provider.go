@@ -10,7 +10,8 @@ type ProviderList struct {
 type Provider struct {
 	Node         string `json:"node"`
 	ID           string `json:"id"`
-	Type         string `json:"type"` // of the configuration: vllm, ollama, ...; "" = no longer configured
+	Type         string `json:"type"`            // of the configuration: vllm, ollama, ...; "" = no longer configured
+	Label        string `json:"label,omitempty"` // what the operator calls it, where that is not just its type
 	Connected    bool   `json:"connected"`
 	Status       string `json:"status"` // available, full, draining, disabled, degraded, unavailable, removed
 	Health       string `json:"health"` // healthy, degraded, offline
