@@ -172,7 +172,7 @@ func (d *Daemon) build(ctx context.Context) error {
 	links, err := nodelink.New(nodelink.Options{
 		Listener: d.ports.node, TLS: security, Commands: session, Catalog: &d.view, Edge: edge, ClusterID: d.store.Cluster(),
 		Version: d.o.Version,
-		Logger: d.log, Metrics: d.metrics, HeartbeatInterval: d.self.Link.HeartbeatMS.Duration(),
+		Logger:  d.log, Metrics: d.metrics, HeartbeatInterval: d.self.Link.HeartbeatMS.Duration(),
 		HeartbeatMissed: d.self.Link.Missed, FenceTimeout: cluster.FenceTimeoutMS.Duration(),
 		MaxBodyBytes: d.self.MaxBodyBytes + bodySlack, Permanent: permanent,
 	})
