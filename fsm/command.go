@@ -31,8 +31,6 @@ type (
 	OpenSession struct {
 		Edge  EdgeID
 		Nonce uint64 // random, not 0
-		// Address is where nodes reach the edge, for the other edges to tell them; "" keeps the one known before.
-		Address string
 	}
 
 	// EndSession ends a session: fences its links, detaches its waiters. Outcome: Done, or Stale if it is not current.

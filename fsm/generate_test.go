@@ -139,7 +139,7 @@ func (g *generator) clusterCommand(e *Entry) Command {
 		}
 	case len(g.n.sessions) == 0 || k <= 1:
 		g.remember()
-		return &OpenSession{Edge: g.edge(), Nonce: 1 + uint64(g.pick(6)), Address: choose(g, "", "", "here:1", "there:2")}
+		return &OpenSession{Edge: g.edge(), Nonce: 1 + uint64(g.pick(6))}
 	case k == 2:
 		g.remember()
 		s := choose(g, g.n.sessions...)
@@ -229,8 +229,10 @@ func (g *generator) sessionCommand(by SessionID) Command {
 		return &Cancel{Request: g.requestID()}
 	case k < 95:
 		return g.linkCommand(by)
-	case k < 97:
+	case k < 96:
 		return g.drain()
+	case k < 97:
+		return &Announce{Address: choose(g, "", "here:1", "there:2", string(make([]byte, AddressMax+1)))}
 	case k < 99:
 		return &Expire{Term: g.n.term}
 	}

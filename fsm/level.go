@@ -37,14 +37,10 @@ func (m *Machine) Checked() uint64 { return m.checked }
 // proposes it knows that all can read it.
 func LevelOf(c Command) uint32 {
 	switch c := c.(type) {
-	case *DigestCheck, *AddJoin, *RedeemJoin:
+	case *Announce, *DigestCheck, *AddJoin, *RedeemJoin:
 		return 2
 	case *Admit:
 		if c.Provider != "" {
-			return 2
-		}
-	case *OpenSession:
-		if c.Address != "" {
 			return 2
 		}
 	}

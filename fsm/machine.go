@@ -17,7 +17,7 @@ type Machine struct {
 	document []byte
 	config   Config
 	offers   map[EdgeID]string
-	// addresses are where nodes reach the edges, as each said when it last opened a session.
+	// addresses are where nodes reach the edges, as each announced last.
 	addresses map[EdgeID]string
 	level     uint32 // 0 = never raised
 	checked   uint64 // index of the last digest check
@@ -148,6 +148,8 @@ func (m *Machine) sessionCommand(s *session, c Command) Outcome {
 	switch c := c.(type) {
 	case *Admit:
 		return m.admit(s, c)
+	case *Announce:
+		return m.announce(s, c)
 	case *Cancel:
 		return m.cancel(s, c)
 	case *Release:
@@ -231,7 +233,7 @@ func (m *Machine) Config() Config { return m.config }
 // Offer returns the hash of the configuration file that the edge offered last, "" if it never did.
 func (m *Machine) Offer(e EdgeID) string { return m.offers[e] }
 
-// Address returns where nodes reach the edge, as it said when it last opened a session; "" if it never said.
+// Address returns where nodes reach the edge, as it announced last; "" if it never did.
 func (m *Machine) Address(e EdgeID) string { return m.addresses[e] }
 
 // Pending returns how many requests wait, detached ones too.

@@ -118,14 +118,20 @@ func (n *naive) decide(by SessionID, c Command) Outcome {
 		return n.release(s, c)
 	case *RegisterNode:
 		return n.register(s, c)
+	case *Announce:
+		if len(c.Address) > AddressMax {
+			return Outcome{Code: Refused, Refusal: RefusalMalformed}
+		}
+		n.addresses[s.edge] = c.Address
+		if c.Address == "" {
+			delete(n.addresses, s.edge)
+		}
+		return Outcome{Code: Done}
 	}
 	return n.linkCommand(s, c)
 }
 
 func (n *naive) open(c *OpenSession) Outcome {
-	if c.Address != "" {
-		n.addresses[c.Edge] = c.Address
-	}
 	for _, s := range n.sessions {
 		if s.edge == c.Edge && s.nonce == c.Nonce {
 			return Outcome{Code: SessionOpened, Session: s.id}

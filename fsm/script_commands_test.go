@@ -22,7 +22,7 @@ func verbs() map[string]func(*script, *args) {
 
 		"bare":     func(s *script, _ *args) { s.begun = true },
 		"config":   (*script).applyConfig, // expected=N force edge=e1 offer=hash
-		"open":     (*script).open,        // e1 nonce=N address=HOST:PORT
+		"open":     (*script).open,        // e1 nonce=N
 		"end":      (*script).end,         // e1|s1 reason=R
 		"advance":  (*script).advance,     // 1s: cluster time goes on
 		"expire":   (*script).expire,      // term=N
@@ -32,6 +32,7 @@ func verbs() map[string]func(*script, *args) {
 		"digest":   (*script).digest, // INDEX right|wrong: what the leader says its digest was
 		"batch":    (*script).batch,  // seq=N ack=N sum=N by=s1, then indented commands
 		"admit":    (*script).simple,
+		"announce": (*script).simple, // ADDRESS
 		"cancel":   (*script).simple,
 		"release":  (*script).simple,
 		"register": (*script).simple,
@@ -308,7 +309,7 @@ func (s *script) document() []byte { return fmt.Append(nil, s.config) }
 
 func (s *script) open(a *args) {
 	nonce := uint64(a.number("nonce", 100+int(s.m.Index())))
-	s.propose(0, &OpenSession{Edge: EdgeID(a.word()), Nonce: nonce, Address: a.get("address", "")})
+	s.propose(0, &OpenSession{Edge: EdgeID(a.word()), Nonce: nonce})
 }
 
 func (s *script) raise(a *args) { s.propose(0, &RaiseLevel{Level: uint32(a.atoi(a.word()))}) }
@@ -394,6 +395,12 @@ func (s *script) command(a *args) Command {
 		c.Fingerprint[0] = byte(a.number("fp", 0))
 		if a.has("long") {
 			c.Class = ClassLong
+		}
+		return c
+	case "announce":
+		c := &Announce{}
+		if len(a.words) > 0 {
+			c.Address = a.word()
 		}
 		return c
 	case "cancel":

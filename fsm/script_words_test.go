@@ -79,6 +79,8 @@ func (s *script) subject(c Command) string {
 		return s.names[c.Session]
 	case *Admit:
 		return requestWords(c.Request)
+	case *Announce:
+		return fmt.Sprintf("address %q", c.Address)
 	case *Cancel:
 		return string(c.Request)
 	case *Release:

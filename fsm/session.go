@@ -78,9 +78,6 @@ func (m *Machine) openSession(c *OpenSession) Outcome {
 	if c.Edge == "" {
 		return refused(RefusalMalformed)
 	}
-	if c.Address != "" {
-		m.addresses[c.Edge] = c.Address
-	}
 	if old := m.edges[c.Edge]; old != nil {
 		if old.nonce == c.Nonce {
 			return Outcome{Code: SessionOpened, Session: old.id}

@@ -26,14 +26,14 @@ var update = flag.Bool("update", false, "write the golden files of records that 
 // everyCommand has each kind with every field set, and each once more with as little as possible.
 func everyCommand() map[string]fsm.Command {
 	return map[string]fsm.Command{
-		"open_session":         &fsm.OpenSession{Edge: "edge-1", Nonce: 0xfedcba9876543210},
-		"open_session_address": &fsm.OpenSession{Edge: "edge-1", Nonce: 1, Address: "edge-1.example:8081"},
+		"open_session": &fsm.OpenSession{Edge: "edge-1", Nonce: 0xfedcba9876543210},
 		"admit_direct": &fsm.Admit{
 			Request: "r\xff1", Fingerprint: fsm.Fingerprint{1, 2, 15: 9}, Model: "provider:codex/gpt-5", Class: fsm.ClassLong,
 			InputTokens: 131072, Needs: fsm.NeedChat, MaxWait: 30 * fsm.Second, Provider: "codex", Served: "gpt-5",
 		},
 		"add_join":     &fsm.AddJoin{Token: fsm.TokenHash{1, 31: 2}, Node: "n1", TTL: 3600 * fsm.Second},
 		"redeem_join":  &fsm.RedeemJoin{Token: fsm.TokenHash{1, 31: 2}, NodeToken: fsm.TokenHash{3, 31: 4}},
+		"announce":     &fsm.Announce{Address: "edge-1.example:8081"},
 		"raise_level":  &fsm.RaiseLevel{Level: 2},
 		"digest_check": &fsm.DigestCheck{Index: 10000, Digest: [32]byte{1, 31: 2}},
 		"end_session":  &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonGoodbye},

@@ -27,6 +27,7 @@ const (
 	kindDigestCheck
 	kindAddJoin
 	kindRedeemJoin
+	kindAnnounce
 )
 
 // appendCommand appends a command as field 5 of a Batch. It panics on a kind that is not in the record format, which
@@ -73,8 +74,7 @@ func appendRare(b []byte, c fsm.Command) []byte {
 	case *fsm.OpenSession:
 		return appendNested(b, kindOpenSession, func(b []byte) []byte {
 			b = appendText(b, 1, c.Edge)
-			b = appendFixed(b, 2, c.Nonce)
-			return appendText(b, 3, c.Address)
+			return appendFixed(b, 2, c.Nonce)
 		})
 	case *fsm.EndSession:
 		return appendNested(b, kindEndSession, func(b []byte) []byte {
@@ -99,6 +99,8 @@ func appendRare(b []byte, c fsm.Command) []byte {
 		return appendNested(b, kindRedeemJoin, func(b []byte) []byte {
 			return appendHash(appendHash(b, 1, c.Token), 2, c.NodeToken)
 		})
+	case *fsm.Announce:
+		return appendNested(b, kindAnnounce, func(b []byte) []byte { return appendText(b, 1, c.Address) })
 	case *fsm.RaiseLevel:
 		return appendNested(b, kindRaiseLevel, func(b []byte) []byte { return appendUint(b, 1, uint64(c.Level)) })
 	case *fsm.DigestCheck:

@@ -174,6 +174,8 @@ func (d *decoder) rare(kind int, f *fields) fsm.Command {
 		return d.readAddJoin(f)
 	case int(kindRedeemJoin):
 		return readRedeemJoin(f)
+	case int(kindAnnounce):
+		return d.readAnnounce(f)
 	case int(kindRaiseLevel):
 		return d.readRaiseLevel(f)
 	case int(kindDigestCheck):
@@ -191,8 +193,6 @@ func (d *decoder) readOpenSession(f *fields) *fsm.OpenSession {
 			c.Edge = name[fsm.EdgeID](d, f.bytes())
 		case 2:
 			c.Nonce = f.fixed()
-		case 3:
-			c.Address = string(f.bytes())
 		default:
 			f.unknown()
 		}
@@ -432,4 +432,17 @@ func (f *fields) hash() (h fsm.TokenHash) {
 	}
 	copy(h[:], b)
 	return h
+}
+
+func (d *decoder) readAnnounce(f *fields) *fsm.Announce {
+	c := &fsm.Announce{}
+	for f.next() {
+		switch f.number {
+		case 1:
+			c.Address = string(f.bytes())
+		default:
+			f.unknown()
+		}
+	}
+	return c
 }

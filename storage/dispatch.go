@@ -191,8 +191,24 @@ func failure(c fsm.Code) error {
 	return nil
 }
 
+// fenced tells the sessions of this process of links that another edge's session lost: their nodes have to hear of it over
+// the links that they have left.
+func (d *dispatcher) fenced(run []fsm.Effect) {
+	for i := range run {
+		if run[i].Kind != fsm.EffectLinkFenced {
+			continue
+		}
+		for id, s := range d.sessions {
+			if id != run[i].Session && s.effects != nil {
+				s.effects(run[i : i+1])
+			}
+		}
+	}
+}
+
 // effects calls the addressee if it is of this process.
 func (d *dispatcher) effects(run []fsm.Effect) {
+	d.fenced(run)
 	s := d.sessions[run[0].Session]
 	if s == nil {
 		return

@@ -202,11 +202,7 @@ func requestOf(c fsm.Command) fsm.RequestID {
 func fieldsOf(c fsm.Command) map[string]any {
 	switch c := c.(type) {
 	case *fsm.OpenSession:
-		m := map[string]any{"edge": c.Edge}
-		if c.Address != "" {
-			m["address"] = c.Address
-		}
-		return m
+		return map[string]any{"edge": c.Edge}
 	case *fsm.EndSession:
 		return map[string]any{"edge": c.Edge, "session": c.Session, "reason": c.Reason.String()}
 	case *fsm.Admit:
@@ -235,6 +231,8 @@ func fieldsOf(c fsm.Command) map[string]any {
 		return map[string]any{"node": c.Node, "ttl_ms": int64(c.TTL / fsm.Millisecond), "token_hash": fmt.Sprintf("%x", c.Token[:4])}
 	case *fsm.RedeemJoin:
 		return map[string]any{"token_hash": fmt.Sprintf("%x", c.Token[:4]), "node_token_hash": fmt.Sprintf("%x", c.NodeToken[:4])}
+	case *fsm.Announce:
+		return map[string]any{"address": c.Address}
 	case *fsm.RaiseLevel:
 		return map[string]any{"level": c.Level}
 	case *fsm.DigestCheck:

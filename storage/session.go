@@ -21,9 +21,9 @@ type Session struct {
 
 // OpenSession begins a life of an edge, which ends the one before. effects is called by the one dispatcher goroutine
 // with what happens later to the session's requests and links, in the order of the log: for one entry of the log first
-// the outcomes of its commands are given to their receivers, then its effects. An EffectConfig comes to every session, in
-// front of the outcomes of its entry. It must not block, and must not keep
-// the slice. After an effect that says so, the session has ended.
+// the outcomes of its commands are given to their receivers, then its effects. An EffectLinkFenced comes to every
+// session, whoever's link it was. An EffectConfig comes to every session, in front of the outcomes of its entry. It must
+// not block, and must not keep the slice. After an effect that says so, the session has ended.
 func (s *Store) OpenSession(ctx context.Context, edge fsm.EdgeID, effects func([]fsm.Effect)) (*Session, error) {
 	nonce, err := random()
 	if err != nil {

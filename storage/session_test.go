@@ -83,6 +83,20 @@ func TestEffectsOfOthersStayAway(t *testing.T) {
 	}
 }
 
+// TestFencesAreHeardByAll: a link that another edge lost is told to every session, as its node hears of it only so.
+func TestFencesAreHeardByAll(t *testing.T) {
+	s := openAt(t, t.TempDir())
+	x := running(t, s, world(1, 1), nil)
+	other := newCollector()
+	if _, err := s.OpenSession(within(t), "e2", other.take); err != nil {
+		t.Fatal(err)
+	}
+	must(t, x, &fsm.LinkLost{Node: "n1", Generation: 1, Reason: fsm.ReasonHeartbeat}, fsm.Done)
+	if e := other.wait(t, 1)[0]; e.Kind != fsm.EffectLinkFenced || e.Node != "n1" || e.Generation != 1 || e.Edge != "e1" {
+		t.Errorf("told %+v", e)
+	}
+}
+
 // TestNewSessionEndsTheOldOne: the old one is told, and refuses what comes then.
 func TestNewSessionEndsTheOldOne(t *testing.T) {
 	s := openAt(t, t.TempDir())

@@ -41,6 +41,8 @@ func kindOf(c fsm.Command) string {
 		return "add_join"
 	case *fsm.RedeemJoin:
 		return "redeem_join"
+	case *fsm.Announce:
+		return "announce"
 	case *fsm.RaiseLevel:
 		return "raise_level"
 	case *fsm.DigestCheck:
@@ -53,7 +55,7 @@ func kindOf(c fsm.Command) string {
 func Kinds() []string {
 	return []string{
 		"open_session", "end_session", "admit", "cancel", "release", "register_node", "node_ready", "link_lost", "link_report",
-		"set_health", "drain", "apply_config", "expire", "raise_level", "digest_check", "add_join",
+		"set_health", "drain", "apply_config", "expire", "raise_level", "digest_check", "announce", "add_join",
 		"redeem_join",
 	}
 }
@@ -86,6 +88,8 @@ func tell(c fsm.Command) string {
 		return fmt.Sprintf("a join token for node %s, good for %v", c.Node, time.Duration(c.TTL))
 	case *fsm.RedeemJoin:
 		return "the use of a join token"
+	case *fsm.Announce:
+		return "word that nodes reach its edge at " + c.Address
 	case *fsm.RaiseLevel:
 		return fmt.Sprintf("feature level %d", c.Level)
 	case *fsm.DigestCheck:

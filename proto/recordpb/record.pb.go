@@ -213,6 +213,7 @@ type Command struct {
 	//	*Command_DigestCheck
 	//	*Command_AddJoin
 	//	*Command_RedeemJoin
+	//	*Command_Announce
 	Kind          isCommand_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -408,6 +409,15 @@ func (x *Command) GetRedeemJoin() *RedeemJoin {
 	return nil
 }
 
+func (x *Command) GetAnnounce() *Announce {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_Announce); ok {
+			return x.Announce
+		}
+	}
+	return nil
+}
+
 type isCommand_Kind interface {
 	isCommand_Kind()
 }
@@ -480,6 +490,10 @@ type Command_RedeemJoin struct {
 	RedeemJoin *RedeemJoin `protobuf:"bytes,17,opt,name=redeem_join,json=redeemJoin,proto3,oneof"` // level 2
 }
 
+type Command_Announce struct {
+	Announce *Announce `protobuf:"bytes,18,opt,name=announce,proto3,oneof"` // level 2
+}
+
 func (*Command_OpenSession) isCommand_Kind() {}
 
 func (*Command_EndSession) isCommand_Kind() {}
@@ -514,11 +528,12 @@ func (*Command_AddJoin) isCommand_Kind() {}
 
 func (*Command_RedeemJoin) isCommand_Kind() {}
 
+func (*Command_Announce) isCommand_Kind() {}
+
 type OpenSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Edge          []byte                 `protobuf:"bytes,1,opt,name=edge,proto3" json:"edge,omitempty"`
 	Nonce         uint64                 `protobuf:"fixed64,2,opt,name=nonce,proto3" json:"nonce,omitempty"`
-	Address       []byte                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"` // level 2
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -565,13 +580,6 @@ func (x *OpenSession) GetNonce() uint64 {
 		return x.Nonce
 	}
 	return 0
-}
-
-func (x *OpenSession) GetAddress() []byte {
-	if x != nil {
-		return x.Address
-	}
-	return nil
 }
 
 type EndSession struct {
@@ -1350,6 +1358,50 @@ func (x *Expire) GetTerm() uint64 {
 	return 0
 }
 
+type Announce struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       []byte                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Announce) Reset() {
+	*x = Announce{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Announce) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Announce) ProtoMessage() {}
+
+func (x *Announce) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Announce.ProtoReflect.Descriptor instead.
+func (*Announce) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Announce) GetAddress() []byte {
+	if x != nil {
+		return x.Address
+	}
+	return nil
+}
+
 type RaiseLevel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Level         uint32                 `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
@@ -1359,7 +1411,7 @@ type RaiseLevel struct {
 
 func (x *RaiseLevel) Reset() {
 	*x = RaiseLevel{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[16]
+	mi := &file_proto_recordpb_record_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1423,7 @@ func (x *RaiseLevel) String() string {
 func (*RaiseLevel) ProtoMessage() {}
 
 func (x *RaiseLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[16]
+	mi := &file_proto_recordpb_record_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1436,7 @@ func (x *RaiseLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseLevel.ProtoReflect.Descriptor instead.
 func (*RaiseLevel) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{16}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RaiseLevel) GetLevel() uint32 {
@@ -1404,7 +1456,7 @@ type DigestCheck struct {
 
 func (x *DigestCheck) Reset() {
 	*x = DigestCheck{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[17]
+	mi := &file_proto_recordpb_record_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1416,7 +1468,7 @@ func (x *DigestCheck) String() string {
 func (*DigestCheck) ProtoMessage() {}
 
 func (x *DigestCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[17]
+	mi := &file_proto_recordpb_record_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1481,7 @@ func (x *DigestCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DigestCheck.ProtoReflect.Descriptor instead.
 func (*DigestCheck) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{17}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DigestCheck) GetIndex() uint64 {
@@ -1457,7 +1509,7 @@ type AddJoin struct {
 
 func (x *AddJoin) Reset() {
 	*x = AddJoin{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[18]
+	mi := &file_proto_recordpb_record_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1469,7 +1521,7 @@ func (x *AddJoin) String() string {
 func (*AddJoin) ProtoMessage() {}
 
 func (x *AddJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[18]
+	mi := &file_proto_recordpb_record_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1482,7 +1534,7 @@ func (x *AddJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddJoin.ProtoReflect.Descriptor instead.
 func (*AddJoin) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AddJoin) GetToken() []byte {
@@ -1516,7 +1568,7 @@ type RedeemJoin struct {
 
 func (x *RedeemJoin) Reset() {
 	*x = RedeemJoin{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[19]
+	mi := &file_proto_recordpb_record_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1580,7 @@ func (x *RedeemJoin) String() string {
 func (*RedeemJoin) ProtoMessage() {}
 
 func (x *RedeemJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[19]
+	mi := &file_proto_recordpb_record_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1593,7 @@ func (x *RedeemJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedeemJoin.ProtoReflect.Descriptor instead.
 func (*RedeemJoin) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{19}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RedeemJoin) GetToken() []byte {
@@ -1571,7 +1623,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[20]
+	mi := &file_proto_recordpb_record_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1583,7 +1635,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[20]
+	mi := &file_proto_recordpb_record_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1596,7 +1648,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Config) GetPool() *Config_Pool {
@@ -1643,7 +1695,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[21]
+	mi := &file_proto_recordpb_record_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1655,7 +1707,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[21]
+	mi := &file_proto_recordpb_record_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1668,7 +1720,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Grant) GetLease() uint64 {
@@ -1745,7 +1797,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	mi := &file_proto_recordpb_record_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +1809,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	mi := &file_proto_recordpb_record_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +1822,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Outcome) GetCode() uint32 {
@@ -1856,7 +1908,7 @@ type SnapshotFile struct {
 
 func (x *SnapshotFile) Reset() {
 	*x = SnapshotFile{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	mi := &file_proto_recordpb_record_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1868,7 +1920,7 @@ func (x *SnapshotFile) String() string {
 func (*SnapshotFile) ProtoMessage() {}
 
 func (x *SnapshotFile) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	mi := &file_proto_recordpb_record_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1881,7 +1933,7 @@ func (x *SnapshotFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotFile.ProtoReflect.Descriptor instead.
 func (*SnapshotFile) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SnapshotFile) GetIndex() uint64 {
@@ -1936,7 +1988,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	mi := &file_proto_recordpb_record_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1948,7 +2000,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	mi := &file_proto_recordpb_record_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1961,7 +2013,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{24}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SnapshotHeader) GetFormat() uint32 {
@@ -2094,7 +2146,7 @@ type Row struct {
 
 func (x *Row) Reset() {
 	*x = Row{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	mi := &file_proto_recordpb_record_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2158,7 @@ func (x *Row) String() string {
 func (*Row) ProtoMessage() {}
 
 func (x *Row) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	mi := &file_proto_recordpb_record_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2171,7 @@ func (x *Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row.ProtoReflect.Descriptor instead.
 func (*Row) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Row) GetKind() isRow_Kind {
@@ -2323,7 +2375,7 @@ type OfferRow struct {
 
 func (x *OfferRow) Reset() {
 	*x = OfferRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	mi := &file_proto_recordpb_record_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2335,7 +2387,7 @@ func (x *OfferRow) String() string {
 func (*OfferRow) ProtoMessage() {}
 
 func (x *OfferRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	mi := &file_proto_recordpb_record_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2348,7 +2400,7 @@ func (x *OfferRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferRow.ProtoReflect.Descriptor instead.
 func (*OfferRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *OfferRow) GetEdge() []byte {
@@ -2378,7 +2430,7 @@ type JoinRow struct {
 
 func (x *JoinRow) Reset() {
 	*x = JoinRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	mi := &file_proto_recordpb_record_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2390,7 +2442,7 @@ func (x *JoinRow) String() string {
 func (*JoinRow) ProtoMessage() {}
 
 func (x *JoinRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	mi := &file_proto_recordpb_record_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2403,7 +2455,7 @@ func (x *JoinRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRow.ProtoReflect.Descriptor instead.
 func (*JoinRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *JoinRow) GetToken() []byte {
@@ -2451,7 +2503,7 @@ type EdgeRow struct {
 
 func (x *EdgeRow) Reset() {
 	*x = EdgeRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[28]
+	mi := &file_proto_recordpb_record_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2463,7 +2515,7 @@ func (x *EdgeRow) String() string {
 func (*EdgeRow) ProtoMessage() {}
 
 func (x *EdgeRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[28]
+	mi := &file_proto_recordpb_record_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2476,7 +2528,7 @@ func (x *EdgeRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRow.ProtoReflect.Descriptor instead.
 func (*EdgeRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *EdgeRow) GetEdge() []byte {
@@ -2509,7 +2561,7 @@ type SessionRow struct {
 
 func (x *SessionRow) Reset() {
 	*x = SessionRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[29]
+	mi := &file_proto_recordpb_record_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2521,7 +2573,7 @@ func (x *SessionRow) String() string {
 func (*SessionRow) ProtoMessage() {}
 
 func (x *SessionRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[29]
+	mi := &file_proto_recordpb_record_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2534,7 +2586,7 @@ func (x *SessionRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRow.ProtoReflect.Descriptor instead.
 func (*SessionRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{29}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SessionRow) GetId() uint64 {
@@ -2604,7 +2656,7 @@ type BatchRow struct {
 
 func (x *BatchRow) Reset() {
 	*x = BatchRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	mi := &file_proto_recordpb_record_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2616,7 +2668,7 @@ func (x *BatchRow) String() string {
 func (*BatchRow) ProtoMessage() {}
 
 func (x *BatchRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	mi := &file_proto_recordpb_record_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2629,7 +2681,7 @@ func (x *BatchRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRow.ProtoReflect.Descriptor instead.
 func (*BatchRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{30}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BatchRow) GetSeq() uint64 {
@@ -2668,7 +2720,7 @@ type NodeRow struct {
 
 func (x *NodeRow) Reset() {
 	*x = NodeRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	mi := &file_proto_recordpb_record_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2680,7 +2732,7 @@ func (x *NodeRow) String() string {
 func (*NodeRow) ProtoMessage() {}
 
 func (x *NodeRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	mi := &file_proto_recordpb_record_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2693,7 +2745,7 @@ func (x *NodeRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRow.ProtoReflect.Descriptor instead.
 func (*NodeRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{31}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *NodeRow) GetId() []byte {
@@ -2760,7 +2812,7 @@ type ProviderRow struct {
 
 func (x *ProviderRow) Reset() {
 	*x = ProviderRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[32]
+	mi := &file_proto_recordpb_record_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2772,7 +2824,7 @@ func (x *ProviderRow) String() string {
 func (*ProviderRow) ProtoMessage() {}
 
 func (x *ProviderRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[32]
+	mi := &file_proto_recordpb_record_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2785,7 +2837,7 @@ func (x *ProviderRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderRow.ProtoReflect.Descriptor instead.
 func (*ProviderRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{32}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ProviderRow) GetConfig() *Config_Provider {
@@ -2847,7 +2899,7 @@ type ModelRow struct {
 
 func (x *ModelRow) Reset() {
 	*x = ModelRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[33]
+	mi := &file_proto_recordpb_record_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2859,7 +2911,7 @@ func (x *ModelRow) String() string {
 func (*ModelRow) ProtoMessage() {}
 
 func (x *ModelRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[33]
+	mi := &file_proto_recordpb_record_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2872,7 +2924,7 @@ func (x *ModelRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelRow.ProtoReflect.Descriptor instead.
 func (*ModelRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{33}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ModelRow) GetId() []byte {
@@ -2922,7 +2974,7 @@ type RequestRow struct {
 
 func (x *RequestRow) Reset() {
 	*x = RequestRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[34]
+	mi := &file_proto_recordpb_record_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2934,7 +2986,7 @@ func (x *RequestRow) String() string {
 func (*RequestRow) ProtoMessage() {}
 
 func (x *RequestRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[34]
+	mi := &file_proto_recordpb_record_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2947,7 +2999,7 @@ func (x *RequestRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRow.ProtoReflect.Descriptor instead.
 func (*RequestRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{34}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RequestRow) GetId() []byte {
@@ -3138,7 +3190,7 @@ type Config_Pool struct {
 
 func (x *Config_Pool) Reset() {
 	*x = Config_Pool{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[35]
+	mi := &file_proto_recordpb_record_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3150,7 +3202,7 @@ func (x *Config_Pool) String() string {
 func (*Config_Pool) ProtoMessage() {}
 
 func (x *Config_Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[35]
+	mi := &file_proto_recordpb_record_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3163,7 +3215,7 @@ func (x *Config_Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Pool.ProtoReflect.Descriptor instead.
 func (*Config_Pool) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21, 0}
 }
 
 func (x *Config_Pool) GetMaxQueue() int64 {
@@ -3211,7 +3263,7 @@ type Config_Model struct {
 
 func (x *Config_Model) Reset() {
 	*x = Config_Model{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[36]
+	mi := &file_proto_recordpb_record_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3223,7 +3275,7 @@ func (x *Config_Model) String() string {
 func (*Config_Model) ProtoMessage() {}
 
 func (x *Config_Model) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[36]
+	mi := &file_proto_recordpb_record_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3236,7 +3288,7 @@ func (x *Config_Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Model.ProtoReflect.Descriptor instead.
 func (*Config_Model) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20, 1}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21, 1}
 }
 
 func (x *Config_Model) GetId() []byte {
@@ -3263,7 +3315,7 @@ type Config_Candidate struct {
 
 func (x *Config_Candidate) Reset() {
 	*x = Config_Candidate{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[37]
+	mi := &file_proto_recordpb_record_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3275,7 +3327,7 @@ func (x *Config_Candidate) String() string {
 func (*Config_Candidate) ProtoMessage() {}
 
 func (x *Config_Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[37]
+	mi := &file_proto_recordpb_record_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3288,7 +3340,7 @@ func (x *Config_Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Candidate.ProtoReflect.Descriptor instead.
 func (*Config_Candidate) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20, 2}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21, 2}
 }
 
 func (x *Config_Candidate) GetProvider() []byte {
@@ -3321,7 +3373,7 @@ type Config_Provider struct {
 
 func (x *Config_Provider) Reset() {
 	*x = Config_Provider{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[38]
+	mi := &file_proto_recordpb_record_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3385,7 @@ func (x *Config_Provider) String() string {
 func (*Config_Provider) ProtoMessage() {}
 
 func (x *Config_Provider) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[38]
+	mi := &file_proto_recordpb_record_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3398,7 @@ func (x *Config_Provider) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Provider.ProtoReflect.Descriptor instead.
 func (*Config_Provider) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20, 3}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21, 3}
 }
 
 func (x *Config_Provider) GetId() []byte {
@@ -3414,7 +3466,7 @@ type Row_End struct {
 
 func (x *Row_End) Reset() {
 	*x = Row_End{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[39]
+	mi := &file_proto_recordpb_record_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3426,7 +3478,7 @@ func (x *Row_End) String() string {
 func (*Row_End) ProtoMessage() {}
 
 func (x *Row_End) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[39]
+	mi := &file_proto_recordpb_record_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3439,7 +3491,7 @@ func (x *Row_End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row_End.ProtoReflect.Descriptor instead.
 func (*Row_End) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26, 0}
 }
 
 func (x *Row_End) GetRows() uint64 {
@@ -3462,7 +3514,7 @@ type NodeRow_Link struct {
 
 func (x *NodeRow_Link) Reset() {
 	*x = NodeRow_Link{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[40]
+	mi := &file_proto_recordpb_record_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3474,7 +3526,7 @@ func (x *NodeRow_Link) String() string {
 func (*NodeRow_Link) ProtoMessage() {}
 
 func (x *NodeRow_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[40]
+	mi := &file_proto_recordpb_record_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3487,7 +3539,7 @@ func (x *NodeRow_Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRow_Link.ProtoReflect.Descriptor instead.
 func (*NodeRow_Link) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{31, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{32, 0}
 }
 
 func (x *NodeRow_Link) GetGeneration() uint64 {
@@ -3542,7 +3594,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x1b\n" +
 	"\tack_below\x18\x03 \x01(\x04R\backBelow\x12\x10\n" +
 	"\x03sum\x18\x04 \x01(\x06R\x03sum\x122\n" +
-	"\bcommands\x18\x05 \x03(\v2\x16.iop.record.v1.CommandR\bcommands\"\xe5\a\n" +
+	"\bcommands\x18\x05 \x03(\v2\x16.iop.record.v1.CommandR\bcommands\"\x9c\b\n" +
 	"\aCommand\x12?\n" +
 	"\fopen_session\x18\x01 \x01(\v2\x1a.iop.record.v1.OpenSessionH\x00R\vopenSession\x12<\n" +
 	"\vend_session\x18\x02 \x01(\v2\x19.iop.record.v1.EndSessionH\x00R\n" +
@@ -3567,12 +3619,12 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\fdigest_check\x18\x0f \x01(\v2\x1a.iop.record.v1.DigestCheckH\x00R\vdigestCheck\x123\n" +
 	"\badd_join\x18\x10 \x01(\v2\x16.iop.record.v1.AddJoinH\x00R\aaddJoin\x12<\n" +
 	"\vredeem_join\x18\x11 \x01(\v2\x19.iop.record.v1.RedeemJoinH\x00R\n" +
-	"redeemJoinB\x06\n" +
-	"\x04kind\"Q\n" +
+	"redeemJoin\x125\n" +
+	"\bannounce\x18\x12 \x01(\v2\x17.iop.record.v1.AnnounceH\x00R\bannounceB\x06\n" +
+	"\x04kind\"7\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x14\n" +
-	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\x12\x18\n" +
-	"\aaddress\x18\x03 \x01(\fR\aaddress\"R\n" +
+	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\"R\n" +
 	"\n" +
 	"EndSession\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x18\n" +
@@ -3637,7 +3689,9 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x04edge\x18\x05 \x01(\fR\x04edge\x12\x14\n" +
 	"\x05offer\x18\x06 \x01(\fR\x05offer\"\x1c\n" +
 	"\x06Expire\x12\x12\n" +
-	"\x04term\x18\x01 \x01(\x04R\x04term\"\"\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\"$\n" +
+	"\bAnnounce\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\fR\aaddress\"\"\n" +
 	"\n" +
 	"RaiseLevel\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\rR\x05level\";\n" +
@@ -3850,7 +3904,7 @@ func file_proto_recordpb_record_proto_rawDescGZIP() []byte {
 	return file_proto_recordpb_record_proto_rawDescData
 }
 
-var file_proto_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_proto_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_proto_recordpb_record_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: iop.record.v1.Entry
 	(*Batch)(nil),            // 1: iop.record.v1.Batch
@@ -3868,31 +3922,32 @@ var file_proto_recordpb_record_proto_goTypes = []any{
 	(*Drain)(nil),            // 13: iop.record.v1.Drain
 	(*ApplyConfig)(nil),      // 14: iop.record.v1.ApplyConfig
 	(*Expire)(nil),           // 15: iop.record.v1.Expire
-	(*RaiseLevel)(nil),       // 16: iop.record.v1.RaiseLevel
-	(*DigestCheck)(nil),      // 17: iop.record.v1.DigestCheck
-	(*AddJoin)(nil),          // 18: iop.record.v1.AddJoin
-	(*RedeemJoin)(nil),       // 19: iop.record.v1.RedeemJoin
-	(*Config)(nil),           // 20: iop.record.v1.Config
-	(*Grant)(nil),            // 21: iop.record.v1.Grant
-	(*Outcome)(nil),          // 22: iop.record.v1.Outcome
-	(*SnapshotFile)(nil),     // 23: iop.record.v1.SnapshotFile
-	(*SnapshotHeader)(nil),   // 24: iop.record.v1.SnapshotHeader
-	(*Row)(nil),              // 25: iop.record.v1.Row
-	(*OfferRow)(nil),         // 26: iop.record.v1.OfferRow
-	(*JoinRow)(nil),          // 27: iop.record.v1.JoinRow
-	(*EdgeRow)(nil),          // 28: iop.record.v1.EdgeRow
-	(*SessionRow)(nil),       // 29: iop.record.v1.SessionRow
-	(*BatchRow)(nil),         // 30: iop.record.v1.BatchRow
-	(*NodeRow)(nil),          // 31: iop.record.v1.NodeRow
-	(*ProviderRow)(nil),      // 32: iop.record.v1.ProviderRow
-	(*ModelRow)(nil),         // 33: iop.record.v1.ModelRow
-	(*RequestRow)(nil),       // 34: iop.record.v1.RequestRow
-	(*Config_Pool)(nil),      // 35: iop.record.v1.Config.Pool
-	(*Config_Model)(nil),     // 36: iop.record.v1.Config.Model
-	(*Config_Candidate)(nil), // 37: iop.record.v1.Config.Candidate
-	(*Config_Provider)(nil),  // 38: iop.record.v1.Config.Provider
-	(*Row_End)(nil),          // 39: iop.record.v1.Row.End
-	(*NodeRow_Link)(nil),     // 40: iop.record.v1.NodeRow.Link
+	(*Announce)(nil),         // 16: iop.record.v1.Announce
+	(*RaiseLevel)(nil),       // 17: iop.record.v1.RaiseLevel
+	(*DigestCheck)(nil),      // 18: iop.record.v1.DigestCheck
+	(*AddJoin)(nil),          // 19: iop.record.v1.AddJoin
+	(*RedeemJoin)(nil),       // 20: iop.record.v1.RedeemJoin
+	(*Config)(nil),           // 21: iop.record.v1.Config
+	(*Grant)(nil),            // 22: iop.record.v1.Grant
+	(*Outcome)(nil),          // 23: iop.record.v1.Outcome
+	(*SnapshotFile)(nil),     // 24: iop.record.v1.SnapshotFile
+	(*SnapshotHeader)(nil),   // 25: iop.record.v1.SnapshotHeader
+	(*Row)(nil),              // 26: iop.record.v1.Row
+	(*OfferRow)(nil),         // 27: iop.record.v1.OfferRow
+	(*JoinRow)(nil),          // 28: iop.record.v1.JoinRow
+	(*EdgeRow)(nil),          // 29: iop.record.v1.EdgeRow
+	(*SessionRow)(nil),       // 30: iop.record.v1.SessionRow
+	(*BatchRow)(nil),         // 31: iop.record.v1.BatchRow
+	(*NodeRow)(nil),          // 32: iop.record.v1.NodeRow
+	(*ProviderRow)(nil),      // 33: iop.record.v1.ProviderRow
+	(*ModelRow)(nil),         // 34: iop.record.v1.ModelRow
+	(*RequestRow)(nil),       // 35: iop.record.v1.RequestRow
+	(*Config_Pool)(nil),      // 36: iop.record.v1.Config.Pool
+	(*Config_Model)(nil),     // 37: iop.record.v1.Config.Model
+	(*Config_Candidate)(nil), // 38: iop.record.v1.Config.Candidate
+	(*Config_Provider)(nil),  // 39: iop.record.v1.Config.Provider
+	(*Row_End)(nil),          // 40: iop.record.v1.Row.End
+	(*NodeRow_Link)(nil),     // 41: iop.record.v1.NodeRow.Link
 }
 var file_proto_recordpb_record_proto_depIdxs = []int32{
 	1,  // 0: iop.record.v1.Entry.batches:type_name -> iop.record.v1.Batch
@@ -3910,35 +3965,36 @@ var file_proto_recordpb_record_proto_depIdxs = []int32{
 	13, // 12: iop.record.v1.Command.drain:type_name -> iop.record.v1.Drain
 	14, // 13: iop.record.v1.Command.apply_config:type_name -> iop.record.v1.ApplyConfig
 	15, // 14: iop.record.v1.Command.expire:type_name -> iop.record.v1.Expire
-	16, // 15: iop.record.v1.Command.raise_level:type_name -> iop.record.v1.RaiseLevel
-	17, // 16: iop.record.v1.Command.digest_check:type_name -> iop.record.v1.DigestCheck
-	18, // 17: iop.record.v1.Command.add_join:type_name -> iop.record.v1.AddJoin
-	19, // 18: iop.record.v1.Command.redeem_join:type_name -> iop.record.v1.RedeemJoin
-	20, // 19: iop.record.v1.ApplyConfig.config:type_name -> iop.record.v1.Config
-	35, // 20: iop.record.v1.Config.pool:type_name -> iop.record.v1.Config.Pool
-	36, // 21: iop.record.v1.Config.models:type_name -> iop.record.v1.Config.Model
-	38, // 22: iop.record.v1.Config.providers:type_name -> iop.record.v1.Config.Provider
-	21, // 23: iop.record.v1.Outcome.grant:type_name -> iop.record.v1.Grant
-	20, // 24: iop.record.v1.Row.config:type_name -> iop.record.v1.Config
-	26, // 25: iop.record.v1.Row.offer:type_name -> iop.record.v1.OfferRow
-	29, // 26: iop.record.v1.Row.session:type_name -> iop.record.v1.SessionRow
-	30, // 27: iop.record.v1.Row.batch:type_name -> iop.record.v1.BatchRow
-	31, // 28: iop.record.v1.Row.node:type_name -> iop.record.v1.NodeRow
-	32, // 29: iop.record.v1.Row.provider:type_name -> iop.record.v1.ProviderRow
-	33, // 30: iop.record.v1.Row.model:type_name -> iop.record.v1.ModelRow
-	34, // 31: iop.record.v1.Row.request:type_name -> iop.record.v1.RequestRow
-	28, // 32: iop.record.v1.Row.edge:type_name -> iop.record.v1.EdgeRow
-	27, // 33: iop.record.v1.Row.join:type_name -> iop.record.v1.JoinRow
-	39, // 34: iop.record.v1.Row.end:type_name -> iop.record.v1.Row.End
-	22, // 35: iop.record.v1.BatchRow.outcomes:type_name -> iop.record.v1.Outcome
-	40, // 36: iop.record.v1.NodeRow.links:type_name -> iop.record.v1.NodeRow.Link
-	38, // 37: iop.record.v1.ProviderRow.config:type_name -> iop.record.v1.Config.Provider
-	37, // 38: iop.record.v1.Config.Model.candidates:type_name -> iop.record.v1.Config.Candidate
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	17, // 15: iop.record.v1.Command.raise_level:type_name -> iop.record.v1.RaiseLevel
+	18, // 16: iop.record.v1.Command.digest_check:type_name -> iop.record.v1.DigestCheck
+	19, // 17: iop.record.v1.Command.add_join:type_name -> iop.record.v1.AddJoin
+	20, // 18: iop.record.v1.Command.redeem_join:type_name -> iop.record.v1.RedeemJoin
+	16, // 19: iop.record.v1.Command.announce:type_name -> iop.record.v1.Announce
+	21, // 20: iop.record.v1.ApplyConfig.config:type_name -> iop.record.v1.Config
+	36, // 21: iop.record.v1.Config.pool:type_name -> iop.record.v1.Config.Pool
+	37, // 22: iop.record.v1.Config.models:type_name -> iop.record.v1.Config.Model
+	39, // 23: iop.record.v1.Config.providers:type_name -> iop.record.v1.Config.Provider
+	22, // 24: iop.record.v1.Outcome.grant:type_name -> iop.record.v1.Grant
+	21, // 25: iop.record.v1.Row.config:type_name -> iop.record.v1.Config
+	27, // 26: iop.record.v1.Row.offer:type_name -> iop.record.v1.OfferRow
+	30, // 27: iop.record.v1.Row.session:type_name -> iop.record.v1.SessionRow
+	31, // 28: iop.record.v1.Row.batch:type_name -> iop.record.v1.BatchRow
+	32, // 29: iop.record.v1.Row.node:type_name -> iop.record.v1.NodeRow
+	33, // 30: iop.record.v1.Row.provider:type_name -> iop.record.v1.ProviderRow
+	34, // 31: iop.record.v1.Row.model:type_name -> iop.record.v1.ModelRow
+	35, // 32: iop.record.v1.Row.request:type_name -> iop.record.v1.RequestRow
+	29, // 33: iop.record.v1.Row.edge:type_name -> iop.record.v1.EdgeRow
+	28, // 34: iop.record.v1.Row.join:type_name -> iop.record.v1.JoinRow
+	40, // 35: iop.record.v1.Row.end:type_name -> iop.record.v1.Row.End
+	23, // 36: iop.record.v1.BatchRow.outcomes:type_name -> iop.record.v1.Outcome
+	41, // 37: iop.record.v1.NodeRow.links:type_name -> iop.record.v1.NodeRow.Link
+	39, // 38: iop.record.v1.ProviderRow.config:type_name -> iop.record.v1.Config.Provider
+	38, // 39: iop.record.v1.Config.Model.candidates:type_name -> iop.record.v1.Config.Candidate
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_proto_recordpb_record_proto_init() }
@@ -3964,8 +4020,9 @@ func file_proto_recordpb_record_proto_init() {
 		(*Command_DigestCheck)(nil),
 		(*Command_AddJoin)(nil),
 		(*Command_RedeemJoin)(nil),
+		(*Command_Announce)(nil),
 	}
-	file_proto_recordpb_record_proto_msgTypes[25].OneofWrappers = []any{
+	file_proto_recordpb_record_proto_msgTypes[26].OneofWrappers = []any{
 		(*Row_Document)(nil),
 		(*Row_Config)(nil),
 		(*Row_Offer)(nil),
@@ -3985,7 +4042,7 @@ func file_proto_recordpb_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_recordpb_record_proto_rawDesc), len(file_proto_recordpb_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
