@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 const (
@@ -18,6 +19,9 @@ func (c *Cluster) check(r *report) {
 	c.checkModels(r, c.checkNodes(r))
 	c.OpenAI.check(r)
 }
+
+// directPrefix begins the names by which clients address one provider.
+const directPrefix = "provider:"
 
 // catalog has the providers of the configuration by id.
 type catalog map[string]located
@@ -36,6 +40,9 @@ func (c *Cluster) checkModels(r *report, providers catalog) {
 	for i := range c.Models {
 		m, at := &c.Models[i], indexPath("models", i)
 		checkText(r, at+".id", m.ID, ModelIDMax)
+		if strings.HasPrefix(m.ID, directPrefix) {
+			r.problem(at+".id", "begins with "+directPrefix+", which addresses a provider directly", "choose another name")
+		}
 		ids.add(at+".id", m.ID, "the model "+shorten(m.ID), "name each model once; put all of its providers under one entry")
 		if len(m.Providers) == 0 && !r.failed(at+".providers") {
 			r.warn(at+".providers", "the model "+shorten(m.ID)+" has no provider: its requests are answered 503")

@@ -76,6 +76,7 @@ func publicView(c *configs.Cluster) (*openai.View, error) {
 		for _, p := range n.Providers {
 			v.Providers = append(v.Providers, openai.Provider{
 				ID: fsm.ProviderID(p.ID), Adapter: p.Adapter, OpenAI: types[p.Adapter] == configs.AdapterOpenAI,
+				Unlimited: p.Capacity == 0, Models: p.Models,
 			})
 		}
 	}
@@ -92,7 +93,11 @@ func names(c *configs.Cluster) (models, providers []string) {
 	}
 	for i := range c.Nodes {
 		for j := range c.Nodes[i].Providers {
-			providers = append(providers, c.Nodes[i].Providers[j].ID)
+			p := &c.Nodes[i].Providers[j]
+			providers = append(providers, p.ID)
+			if p.Capacity == 0 {
+				models = append(models, "provider:"+p.ID) // that of a request for it alone
+			}
 		}
 	}
 	return models, providers

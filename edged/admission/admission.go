@@ -39,8 +39,10 @@ type Request struct {
 	Class       fsm.Class
 	InputTokens int64 // estimated; 0 = unknown
 	Needs       fsm.Needs
-	MaxWait     fsm.Time      // shortens the queue timeout; 0 = as configured
-	Tick        time.Duration // how often Caller.Queued is repeated; 0 = never
+	Provider    fsm.ProviderID // it alone, beside the queue; "" = the model's candidates
+	Served      string         // with Provider: the model's name there
+	MaxWait     fsm.Time       // shortens the queue timeout; 0 = as configured
+	Tick        time.Duration  // how often Caller.Queued is repeated; 0 = never
 }
 
 // Options are what New needs.
@@ -52,26 +54,40 @@ type Options struct {
 	Translate func(error) error
 	// Position reads a waiter's present place for Queued; nil = the place it was queued at is repeated.
 	Position func(fsm.RequestID) int
+	// QueueTimeout is how long a request may wait for a slot as it is configured now, 0 = for ever; nil = for ever.
+	QueueTimeout func() fsm.Time
+	// Patience is how long a request waits for the log to say anything at all about it, which it does only while the
+	// cluster has a leader and this edge a session; then it gets ErrNoLeader. 0 = 10 s.
+	Patience time.Duration
 }
 
 // Admission leads the requests of one edge. Its methods can be called from any goroutine.
 type Admission struct {
-	o       Options
-	m       *metrics.Metrics
-	session atomic.Pointer[Session]
-	rate    rate
+	o    Options
+	m    *metrics.Metrics
+	now  atomic.Pointer[attached] // nil: between two sessions
+	rate rate
 
-	mu       sync.Mutex // guards the rest
-	waiting  map[fsm.RequestID]*ticket
-	open     int // requests and leases that have not come to their end
-	stopping bool
-	turned   bool          // waiters are sent away: Drain's bound is over
-	idle     chan struct{} // closed when open falls to 0; nil = nobody waits for it
+	mu        sync.Mutex // guards the rest
+	waiting   map[fsm.RequestID]*ticket
+	live      map[fsm.RequestID]int // requests that have not come to their end, by their names
+	parked    []parked
+	abandoned bool // no further session comes
+	open      int  // requests and leases that have not come to their end
+	stopping  bool
+	turned    bool          // waiters are sent away: Drain's bound is over
+	idle      chan struct{} // closed when open falls to 0; nil = nobody waits for it
 }
 
-// New returns an admission that refuses everything until Attach.
+// patience is the default of Options.Patience.
+const patience = 10 * time.Second
+
+// New returns an admission in which everything waits for the first Attach.
 func New(o Options) *Admission {
-	a := &Admission{o: o, m: o.Metrics, waiting: map[fsm.RequestID]*ticket{}}
+	if o.Patience <= 0 {
+		o.Patience = patience
+	}
+	a := &Admission{o: o, m: o.Metrics, waiting: map[fsm.RequestID]*ticket{}, live: map[fsm.RequestID]int{}}
 	if a.m == nil {
 		a.m = metrics.New()
 	}
@@ -79,19 +95,16 @@ func New(o Options) *Admission {
 	return a
 }
 
-// Attach gives the session that commands are proposed to from now on.
-func (a *Admission) Attach(s Session) { a.session.Store(&s) }
-
 // Run leads a request to its end. It returns nil if Dispatch had the last word; else a *Refused, ErrOverloaded,
-// ErrStopping, ErrSessionEnded, ErrFailed, or the error of ctx. When ctx ends while the request waits, it returns at
+// ErrNoLeader, ErrStopping, ErrSessionEnded, ErrFailed, or the error of ctx. When ctx ends while the request waits, it returns at
 // once; a slot that was granted in the meantime is given back behind it. The release of a lease is proposed before Run
 // returns; it does not wait for its outcome.
 func (a *Admission) Run(ctx context.Context, r Request, c Caller) error {
-	if err := a.begin(); err != nil {
+	if err := a.begin(r.ID); err != nil {
 		return err
 	}
 	t := newTicket(a, &r)
-	t.propose(&t.admit, (*admitted)(t))
+	t.propose(toAdmit)
 	for first := true; ; first = false {
 		g, err := t.await(ctx, c, r.Tick)
 		if err != nil {
@@ -143,23 +156,24 @@ func (a *Admission) Open() int {
 func (a *Admission) RetryAfter() time.Duration { return a.rate.estimate(time.Now(), a.Waiting()) }
 
 // begin counts a request in.
-func (a *Admission) begin() error {
-	if a.session.Load() == nil {
-		return ErrSessionEnded
-	}
+func (a *Admission) begin(id fsm.RequestID) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stopping {
 		return ErrStopping
 	}
 	a.open++
+	a.live[id]++
 	return nil
 }
 
 // ended counts a request out.
-func (a *Admission) ended() {
+func (a *Admission) ended(id fsm.RequestID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.live[id]--; a.live[id] == 0 {
+		delete(a.live, id)
+	}
 	a.open--
 	if a.open == 0 && a.idle != nil {
 		close(a.idle)

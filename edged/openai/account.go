@@ -13,15 +13,19 @@ import (
 func (x *exchange) account() {
 	m, a := x.s.o.Metrics, &x.answer
 	provider := string(x.out.Grant.Provider)
-	m.Route(x.name, provider).Ended(x.outcome())
-	by := m.Model(x.name)
+	name := x.name
+	if x.model != nil {
+		name = string(x.model.id)
+	}
+	m.Route(name, provider).Ended(x.outcome())
+	by := m.Model(name)
 	by.Duration(time.Since(x.began))
 	if a.firstByte > 0 {
 		by.FirstByte(a.firstByte)
 	}
 	if c := a.reader.count; c.in > 0 || c.out > 0 {
 		if x.catalog.CountTokens {
-			m.Usage(metrics.UsageKey{Principal: x.who.principal, Token: x.who.token, Model: x.name, Provider: provider}).Add(c.in, c.out)
+			m.Usage(metrics.UsageKey{Principal: x.who.principal, Token: x.who.token, Model: name, Provider: provider}).Add(c.in, c.out)
 		}
 		x.model.scale.learn(x.raw, c.in)
 	}

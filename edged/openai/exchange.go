@@ -96,6 +96,7 @@ func (x *exchange) run(ctx context.Context) {
 	q := Request{
 		ID: fsm.RequestID(x.id), Model: x.model.id, Needs: x.route.needs,
 		InputTokens: x.model.scale.apply(x.raw), Fingerprint: x.fingerprint(),
+		Provider: x.model.provider, Served: x.model.served,
 	}
 	if t := x.catalog.LongThreshold; t > 0 && q.InputTokens >= t {
 		q.Class = fsm.ClassLong
@@ -134,7 +135,7 @@ func (x *exchange) fingerprint() fsm.Fingerprint {
 
 // refused notes the Runner's error, or the answer of the last backend that did not run it if nobody else could.
 func (x *exchange) refused(err error) {
-	f := refusal(err)
+	f := refusal(err, x.model)
 	a := &x.answer
 	if f.code == kindUnavailable.code && a.held.status != 0 {
 		a.restore()

@@ -95,11 +95,13 @@ var refusals = map[string]struct {
 }
 
 // refusal turns a Runner's error into what the client is told.
-func refusal(err error) *failure {
+func refusal(err error, m *model) *failure {
 	var coded interface{ Code() string }
 	if errors.As(err, &coded) {
 		if row, ok := refusals[coded.Code()]; ok {
-			return &failure{kind: row.kind, message: row.message, dispatched: DispatchedNo}
+			f := &failure{kind: row.kind, message: row.message, dispatched: DispatchedNo}
+			m.direct(f, coded.Code())
+			return f
 		}
 	}
 	return &failure{kind: kindInternal, message: "The gateway could not admit the request. The operator finds the cause in its log under this request id.", dispatched: DispatchedNo}

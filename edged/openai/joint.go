@@ -25,6 +25,8 @@ type Request struct {
 	Class       fsm.Class
 	InputTokens int64
 	Needs       fsm.Needs
+	Provider    fsm.ProviderID
+	Served      string
 	MaxWait     fsm.Time
 	Tick        time.Duration
 }

@@ -76,15 +76,18 @@ func (x *exchange) readModel() *failure {
 	}
 	inner := value[1 : len(value)-1]
 	x.plainName = true
-	x.model = x.catalog.models[string(inner)]
+	x.model = x.catalog.find(string(inner))
 	if x.model == nil {
 		x.name = unquote(value)
 		x.plainName = x.name == string(inner)
-		x.model = x.catalog.models[x.name]
+		x.model = x.catalog.find(x.name)
 	}
 	if x.model == nil {
+		if f := x.catalog.noDirect(x.name); f != nil {
+			return f
+		}
 		return noModel(x.name)
 	}
-	x.name = string(x.model.id)
+	x.name = x.model.name
 	return nil
 }

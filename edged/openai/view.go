@@ -38,6 +38,10 @@ type Provider struct {
 	Adapter string
 	// OpenAI: it is an OpenAI-compatible server, so it may get a caller's own key (ProviderAuth).
 	OpenAI bool
+	// Unlimited: it has no bound, so it can be addressed directly, beside the queue (direct.go).
+	Unlimited bool
+	// Models are the names that it serves, the one to use if none is named first.
+	Models []string
 }
 
 // Token is a token that may call.
@@ -60,6 +64,7 @@ type ProviderAuth struct {
 type catalog struct {
 	View
 	models    map[string]*model
+	direct    map[string]*model // by the whole name, of the providers that can be addressed directly
 	providers map[fsm.ProviderID]Provider
 	tokens    []token
 	list      []byte // answer of GET /v1/models
@@ -68,9 +73,14 @@ type catalog struct {
 // model is a Model made ready for use.
 type model struct {
 	id      fsm.ModelID
+	name    string // as clients write it; only a direct one differs from the id
 	created int64
 	policy  []param
 	scale   *scale // of its token estimates; kept from view to view
+
+	// Of a direct one, else "":
+	provider fsm.ProviderID
+	served   string
 }
 
 // Swap puts a new view in place of the present one. Requests that run keep theirs. On an error nothing changes.
@@ -90,6 +100,7 @@ func (s *Server) Swap(v *View) error {
 	for _, p := range v.Providers {
 		c.providers[p.ID] = p
 	}
+	c.direct = directModels(v.Providers, old.direct)
 	for _, t := range v.Tokens {
 		sum, err := hex.DecodeString(t.SHA256)
 		if err != nil || len(sum) != len(token{}.sum) {
@@ -106,7 +117,7 @@ func (s *Server) Swap(v *View) error {
 }
 
 func newModel(v *Model) (*model, error) {
-	m := &model{id: v.ID, created: v.Created, scale: &scale{}}
+	m := &model{id: v.ID, name: string(v.ID), created: v.Created, scale: &scale{}}
 	if m.created == 0 {
 		m.created = time.Now().Unix()
 	}
