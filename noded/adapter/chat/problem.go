@@ -33,3 +33,31 @@ func (p *Problem) kind() string {
 		return "server_error"
 	}
 }
+
+type problemShape struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+// JSON is the body of an error answer.
+func (p *Problem) JSON() []byte {
+	s := problemShape{Message: p.Error(), Type: p.kind()}
+	if p.Param != "" {
+		s.Param = &p.Param
+	}
+	if p.Code != "" {
+		s.Code = &p.Code
+	}
+	return mustJSON(map[string]problemShape{"error": s})
+}
+
+// Answer sends the problem as an answer of its own.
+func (p *Problem) Answer(a Answer) error {
+	status := p.Status
+	if status == 0 {
+		status = http.StatusInternalServerError
+	}
+	return answerJSON(a, status, p.JSON())
+}
