@@ -16,6 +16,8 @@ const (
 	ExitRestart  = 3 // of refresh: it needs a restart, nothing was applied
 	ExitConflict = 4 // of refresh: another change came first, nothing was applied
 	ExitNoLeader = 5 // of refresh: no leader could take it
+
+	ExitStillRunning = 6 // of drain: requests still ran when the wait was over
 )
 
 // faultError is an error that carries its exit code and, if we know one, what to do about it.

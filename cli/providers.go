@@ -7,8 +7,9 @@ import (
 )
 
 func newProviders(g *globals) *cobra.Command {
-	c := newGroup("providers", "See the providers: backends with their slots")
-	c.AddCommand(newProvidersList(g))
+	c := newGroup("providers", "See and drain the providers: backends with their slots")
+	target := func(id string) adminapi.Drain { return adminapi.Drain{Provider: id} }
+	c.AddCommand(newProvidersList(g), newProvidersShow(g), newDrain(g, "provider", target), newUndrain(g, "provider", target))
 	return c
 }
 

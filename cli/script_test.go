@@ -44,6 +44,7 @@ func TestScripts(t *testing.T) {
 	answers := map[string]string{
 		"/status": "status", "/providers": "providers", "/nodes": "nodes", "/models": "models", "/leases": "leases",
 		"/queue": "queue", "/leases/1": "lease", "/leases/r-1": "lease",
+		"/providers/mac": "provider",
 	}
 	busy := serve(t, func(path string) (int, string) {
 		if name, ok := answers[path]; ok {

@@ -43,6 +43,7 @@ func TestAnswers(t *testing.T) {
 	for name, path := range map[string]string{
 		"status": "/status", "providers": "/providers", "nodes": "/nodes", "models": "/models", "leases": "/leases",
 		"queue": "/queue", "lease": "/leases/1", "request_waiting": "/requests/r-4", "request_held": "/requests/r-2",
+		"provider": "/providers/mac",
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name+".json", get(t, s, path, http.StatusOK)) })
 	}

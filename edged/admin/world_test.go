@@ -9,6 +9,7 @@ import (
 
 	"iop/configs"
 	"iop/edged/admin"
+	"iop/edged/adminapi"
 	"iop/fsm"
 )
 
@@ -193,6 +194,15 @@ func serve(t *testing.T, w *world, change func(*admin.Options)) *httptest.Server
 		Standing: func() admin.Standing { return admin.Standing{Role: "leader", Leader: "edge-1"} },
 		Version:  func(n fsm.NodeID) string { return map[fsm.NodeID]string{"studio": "v1.2.3"}[n] },
 		Address:  server.Listener.Addr().String(),
+		Backend: func(_ context.Context, n fsm.NodeID, p fsm.ProviderID) *adminapi.Backend {
+			if n != "studio" || p != "mac" {
+				return &adminapi.Backend{Error: "the node has no link to this edge"}
+			}
+			return &adminapi.Backend{
+				Numbers: map[string]float64{"running": 2, "kv_use": 0.25}, Words: map[string]string{"version": "0.26"},
+				Models: []string{"mlx/ornith-35b"}, Sources: []string{"/v1/models"},
+			}
+		},
 	}
 	if change != nil {
 		change(&o)

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iop/edged/adminapi"
+)
+
+// drainOptions are the flags of drain.
+type drainOptions struct {
+	wait bool
+	max  time.Duration // of the wait; 0 = as long as it takes
+}
+
+// drainPoll is the time between two looks at what still runs.
+const drainPoll = 500 * time.Millisecond
+
+// drained is what drain shows at last.
+type drained struct {
+	adminapi.Drain
+	InFlight *int `json:"in_flight,omitempty"` // after --wait
+}
+
+// newDrain makes the drain command of nodes or providers; target puts an id into the request.
+func newDrain(g *globals, noun string, target func(id string) adminapi.Drain) *cobra.Command {
+	var o drainOptions
+	c := &cobra.Command{
+		Use:   "drain ID",
+		Short: "Stop new requests to a " + noun + "; those that run go on",
+		Long: fmt.Sprintf(`Stop new requests to a %[1]s. What runs goes on to its end; what waits takes another candidate, or is told that there is none.
+It stays so, over restarts of all programs, until 'iopctl %[1]ss undrain'.
+
+With --wait the command ends when nothing runs on it any more. It exits with 0 then, and with 6 if --wait-timeout passed first (the
+%[1]s stays drained).`, noun),
+		Example:           fmt.Sprintf("  iopctl %[1]ss drain ID --wait && echo 'nothing runs there'", noun),
+		Args:              exactly(1),
+		ValidArgsFunction: g.completeTargets(noun),
+		RunE: func(c *cobra.Command, args []string) error {
+			d := target(args[0])
+			d.On = true
+			return g.drain(c, d, o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.wait, "wait", false, "wait until nothing runs on it, and show how it becomes less")
+	f.DurationVar(&o.max, "wait-timeout", 0, "how `long` to wait at most, 0 = as long as it takes")
+	return c
+}
+
+func newUndrain(g *globals, noun string, target func(id string) adminapi.Drain) *cobra.Command {
+	return &cobra.Command{
+		Use:               "undrain ID",
+		Short:             "Let new requests go to a " + noun + " again",
+		Args:              exactly(1),
+		ValidArgsFunction: g.completeTargets(noun),
+		RunE:              func(c *cobra.Command, args []string) error { return g.drain(c, target(args[0]), drainOptions{}) },
+	}
+}
+
+func (g *globals) drain(c *cobra.Command, d adminapi.Drain, o drainOptions) error {
+	if o.max < 0 {
+		return usage(c, fmt.Errorf("--wait-timeout %s is negative", o.max))
+	}
+	client, err := g.client(c)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	done, err := client.Drain(c.Context(), d)
+	if err != nil {
+		return err
+	}
+	out := &drained{Drain: *done}
+	var late error
+	if o.wait {
+		n, err := awaitDrained(c, client, done, o.max)
+		if err != nil && n == 0 {
+			return err
+		}
+		out.InFlight, late = &n, err
+	}
+	if err := g.print(c, out, func(p *page) { p.line("%s", drainText(out)) }); err != nil {
+		return err
+	}
+	return late
+}
+
+// awaitDrained looks until nothing runs on the target, and tells on standard error of each change. With an error n is what still
+// runs; 0 = the looking itself failed.
+func awaitDrained(c *cobra.Command, client *adminapi.Client, d *adminapi.Drain, most time.Duration) (n int, err error) {
+	ctx, cancel := c.Context(), context.CancelFunc(func() {})
+	if most > 0 {
+		ctx, cancel = context.WithTimeout(ctx, most)
+	}
+	defer cancel()
+	for last := -1; ; last = n {
+		list, err := client.Providers(c.Context())
+		if err != nil {
+			return 0, fmt.Errorf("wait until nothing runs: %w", err)
+		}
+		if n = running(list.Providers, d); n == 0 {
+			return 0, nil
+		}
+		if n != last {
+			_, _ = fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", printable(drainName(d)), still(n))
+		}
+		select {
+		case <-time.After(drainPoll):
+		case <-ctx.Done():
+			return n, &faultError{
+				code: ExitStillRunning, err: fmt.Errorf("%s: %s", drainName(d), still(n)),
+				cure: "wait longer, or see which they are with 'iopctl leases list'; it stays drained",
+			}
+		}
+	}
+}
+
+// running is what is in flight on the target.
+func running(providers []adminapi.Provider, d *adminapi.Drain) int {
+	n := 0
+	for _, p := range providers {
+		if d.Provider == p.ID || d.Provider == "" && d.Node == p.Node {
+			n += p.InFlight
+		}
+	}
+	return n
+}
+
+func drainName(d *adminapi.Drain) string {
+	if d.Provider != "" {
+		return "provider " + d.Provider
+	}
+	return "node " + d.Node
+}
+
+func still(n int) string {
+	if n == 1 {
+		return "1 request still runs"
+	}
+	return fmt.Sprintf("%d requests still run", n)
+}
+
+func drainText(d *drained) string {
+	switch name := drainName(&d.Drain); {
+	case !d.On:
+		return name + " takes requests again."
+	case d.InFlight == nil:
+		return name + " gets no new requests. Those that run go on."
+	case *d.InFlight == 0:
+		return name + " gets no new requests, and nothing runs on it."
+	default:
+		return fmt.Sprintf("%s gets no new requests; %s.", name, still(*d.InFlight))
+	}
+}
+
+// completeTargets offers the ids of nodes or providers to the shell.
+func (g *globals) completeTargets(noun string) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		client, err := g.client(c)
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer client.Close()
+		ctx, cancel := context.WithTimeout(c.Context(), time.Second)
+		defer cancel()
+		list, err := client.Providers(ctx)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		seen, ids := map[string]bool{}, []string{}
+		for _, p := range list.Providers {
+			id := p.ID
+			if noun == "node" {
+				id = p.Node
+			}
+			if !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+}
