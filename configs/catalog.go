@@ -57,12 +57,12 @@ type Provider struct {
 
 	Priority    int          `json:"priority" min:"-1000000" max:"1000000" doc:"Lower wins ties. Absent: 0."`
 	Enabled     bool         `json:"enabled" doc:"Absent: true. false: gets no new requests."`
-	HealthCheck *HealthCheck `json:"health_check,omitempty" doc:"How the node finds out whether the backend is well. Absent: not asked."`
+	HealthCheck *HealthCheck `json:"health_check,omitempty" doc:"How the node finds out whether the backend is well. Absent: not asked, only runs tell."`
 }
 
 // HealthCheck is how a node asks a backend whether it is well.
 type HealthCheck struct {
-	Path       string `json:"path" required:"true" doc:"Path on the backend's host, from /."`
+	Path       string `json:"path" doc:"Path on the backend's host, from /. Absent: the one that servers of the provider's type have; for types that have none, only whether it takes a connection."`
 	IntervalMS Millis `json:"interval_ms" min:"100" max:"3600000" doc:"Time between checks. Absent: 5000."`
 }
 
