@@ -49,8 +49,8 @@ type Request struct {
 type Options struct {
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
-	// Translate turns an error of the session into one that wraps ErrOverloaded, ErrSessionEnded or ErrFailed; nil = the
-	// session returns those itself. What it does not know counts as failed.
+	// Translate turns an error of the session into one that wraps ErrOverloaded, ErrNoLeader, ErrSessionEnded or
+	// ErrFailed; nil = the session returns those itself. What it does not know counts as failed.
 	Translate func(error) error
 	// Position reads a waiter's present place for Queued; nil = the place it was queued at is repeated.
 	Position func(fsm.RequestID) int
@@ -72,6 +72,7 @@ type Admission struct {
 	waiting   map[fsm.RequestID]*ticket
 	live      map[fsm.RequestID]int // requests that have not come to their end, by their names
 	parked    []parked
+	bells     bells
 	abandoned bool // no further session comes
 	open      int  // requests and leases that have not come to their end
 	stopping  bool
@@ -100,10 +101,10 @@ func New(o Options) *Admission {
 // once; a slot that was granted in the meantime is given back behind it. The release of a lease is proposed before Run
 // returns; it does not wait for its outcome.
 func (a *Admission) Run(ctx context.Context, r Request, c Caller) error {
-	if err := a.begin(r.ID); err != nil {
+	t := newTicket(a, &r)
+	if err := a.begin(t); err != nil {
 		return err
 	}
-	t := newTicket(a, &r)
 	t.propose(toAdmit)
 	for first := true; ; first = false {
 		g, err := t.await(ctx, c, r.Tick)
@@ -120,8 +121,16 @@ func (a *Admission) Run(ctx context.Context, r Request, c Caller) error {
 			return nil
 		}
 		a.m.Requeued()
+		t.anew()
 		t.release(why, true)
 	}
+}
+
+// anew begins the patience of a request again that goes back to its place.
+func (t *ticket) anew() {
+	t.a.mu.Lock()
+	defer t.a.mu.Unlock()
+	t.late = t.a.bell(time.Now())
 }
 
 // dispatch calls the caller; should it panic, the lease still goes back.
@@ -156,14 +165,15 @@ func (a *Admission) Open() int {
 func (a *Admission) RetryAfter() time.Duration { return a.rate.estimate(time.Now(), a.Waiting()) }
 
 // begin counts a request in.
-func (a *Admission) begin(id fsm.RequestID) error {
+func (a *Admission) begin(t *ticket) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stopping {
 		return ErrStopping
 	}
 	a.open++
-	a.live[id]++
+	a.live[t.admit.Request]++
+	t.late = a.bell(t.began)
 	return nil
 }
 

@@ -288,29 +288,9 @@ func TestErrorsOfTheLog(t *testing.T) {
 		if err := w.adm.Run(context.Background(), req("a"), &client{}); !errors.Is(err, admission.ErrStopping) {
 			t.Error(err)
 		}
-		if err := admission.New(admission.Options{}).Run(context.Background(), req("a"), &client{}); !errors.Is(err, admission.ErrSessionEnded) {
+		if err := admission.New(admission.Options{}).Run(context.Background(), req("a"), &client{}); !errors.Is(err, admission.ErrNoLeader) {
 			t.Error(err)
 		}
-	})
-}
-
-func TestSessionEndedWhileWaitingAndRunning(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1, pool(4, 1))
-		free := w.occupy()
-		done := make(chan error)
-		go func() { done <- w.adm.Run(context.Background(), req("b"), &client{}) }()
-		time.Sleep(5 * time.Millisecond)
-		w.do(func() { w.apply(0, &fsm.EndSession{Edge: "e", Session: w.session, Reason: fsm.ReasonSessionEnded}) })
-		if err := <-done; !errors.Is(err, admission.ErrSessionEnded) {
-			t.Error(err)
-		}
-		free() // its release finds the session ended, and is over
-		if err := w.adm.Drain(context.Background()); err != nil {
-			t.Error(err)
-		}
-		close(w.stop)
-		<-w.done
 	})
 }
 

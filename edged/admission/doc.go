@@ -15,10 +15,14 @@
 //	session, err := store.OpenSession(ctx, edge, func(e []fsm.Effect) { links.Effects(e); adm.Effects(e) })
 //	adm.Attach(session)
 //
-// translate turns an error of the store into ErrOverloaded, ErrSessionEnded or ErrFailed (wrapped, so that the cause
-// stays readable). At a graceful stop: adm.Stop(), then the HTTP server's Shutdown, then adm.Drain(ctx) so that the
+// When the session ends while the edge lives, commands wait for the next one: adm.Attach(next) gives the waiters back
+// their places, by their names and in their order, and proposes what waited; adm.Abandon() says that there is no next one.
+// Runs go on meanwhile; a lease of an ended session is released all the same, and may be found given back already.
+//
+// translate turns an error of the store into ErrOverloaded, ErrNoLeader, ErrSessionEnded or ErrFailed (wrapped, so that
+// the cause stays readable). At a graceful stop: adm.Stop(), then the HTTP server's Shutdown, then adm.Drain(ctx) so that the
 // last releases are in the log before the session ends, then adm.Close().
 //
 // Where next: admission.go (Run), ticket.go (the states of one request), receive.go and effects.go (what the log says),
-// drain.go (the end).
+// attach.go and probe.go (from one session to the next), drain.go (the end).
 package admission

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Stop refuses new requests with ErrStopping. Those that wait or run go on.
@@ -44,6 +45,23 @@ func (a *Admission) TurnAway() {
 	for _, t := range a.all() {
 		t.turn(ErrStopping)
 	}
+	for _, t := range a.unadmitted() {
+		t.finish(ErrStopping)
+	}
+}
+
+// unadmitted takes out the requests that wait for a session.
+func (a *Admission) unadmitted() (list []*ticket) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.parked = slices.DeleteFunc(a.parked, func(p parked) bool {
+		if p.e < toAdmit {
+			return false
+		}
+		list = append(list, p.t)
+		return true
+	})
+	return list
 }
 
 // Close ends what is left after the session has ended or the log has failed: all that wait get ErrStopping.

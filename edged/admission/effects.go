@@ -26,7 +26,7 @@ func (a *Admission) Effects(effects []fsm.Effect) {
 			a.m.Returned(e.Reason.String())
 			a.rate.add(time.Now())
 		case fsm.EffectSessionEnded:
-			a.endWaiting(ErrSessionEnded)
+			a.Detach()
 		}
 	}
 }
@@ -37,7 +37,7 @@ func (a *Admission) problem(o fsm.Outcome, err error) error {
 		if a.o.Translate != nil {
 			err = a.o.Translate(err)
 		}
-		for _, known := range []error{ErrOverloaded, ErrSessionEnded, ErrFailed} {
+		for _, known := range []error{ErrOverloaded, ErrNoLeader, ErrSessionEnded, ErrFailed} {
 			if errors.Is(err, known) {
 				return err
 			}

@@ -21,5 +21,6 @@ var (
 	ErrOverloaded   error = &coded{"overloaded", "the log is too far behind"}
 	ErrStopping     error = &coded{"stopping", "the edge is stopping"}
 	ErrSessionEnded error = &coded{"session_ended", "the edge's session has ended"}
+	ErrNoLeader     error = &coded{"no_leader", "the cluster has no leader, or does not answer"}
 	ErrFailed       error = &coded{"failed", "the log has failed"}
 )

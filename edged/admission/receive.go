@@ -17,11 +17,19 @@ type (
 // Receive takes the outcome of the Admit.
 func (r *admitted) Receive(o fsm.Outcome, err error) {
 	t := (*ticket)(r)
-	if err = t.a.problem(o, err); err != nil {
+	switch err = t.a.problem(o, err); {
+	case err == nil && o.Code == fsm.Refused && o.Refusal == fsm.RefusalInProgressElsewhere && t.mine():
+		t.propose(toProbe)
+	case err == nil:
+		t.answered(o)
+	case errors.Is(err, ErrSessionEnded):
+		t.asked = true
+		t.renew(toAdmit)
+	case passing(err) && t.enqueue != 0:
+		t.again(func() { t.propose(toAdmit) })
+	default:
 		t.finish(err)
-		return
 	}
-	t.answered(o)
 }
 
 // answered takes Granted, Queued or Refused.
@@ -30,7 +38,7 @@ func (t *ticket) answered(o fsm.Outcome) {
 	case fsm.Granted:
 		t.granted(o.Grant)
 	case fsm.Queued:
-		t.queued(o.Position)
+		t.queued(o)
 	case fsm.Refused:
 		t.finish(&Refused{Why: o.Refusal})
 	default:
@@ -38,9 +46,9 @@ func (t *ticket) answered(o fsm.Outcome) {
 	}
 }
 
-func (t *ticket) queued(position int) {
+func (t *ticket) queued(o fsm.Outcome) {
 	t.mu.Lock()
-	t.phase, t.position = waiting, position
+	t.phase, t.position, t.enqueue = waiting, o.Position, o.Enqueue
 	t.mu.Unlock()
 	if turned := t.a.enter(t); turned {
 		t.turn(ErrStopping)
@@ -79,20 +87,25 @@ func (t *ticket) finish(err error) {
 	t.a.leave(t)
 	t.rouse()
 	if !turned {
-		t.a.ended()
+		t.a.ended(t.admit.Request)
 	}
 }
 
 // Receive takes the outcome of the Cancel.
 func (r *canceled) Receive(o fsm.Outcome, err error) {
 	t := (*ticket)(r)
-	if err = t.a.problem(o, err); errors.Is(err, ErrOverloaded) {
+	err = t.a.problem(o, err)
+	if errors.Is(err, ErrSessionEnded) {
+		t.renew(toCancel)
+		return
+	}
+	if passing(err) {
 		t.again(func() {
 			t.mu.Lock()
 			still := t.phase == waiting
 			t.mu.Unlock()
 			if still {
-				t.propose(&t.cancel, r)
+				t.propose(toCancel)
 			}
 		})
 		return
@@ -126,7 +139,7 @@ func (a *Admission) mistaken(id fsm.RequestID) {
 	}
 	t.mu.Unlock()
 	if again {
-		t.propose(&t.admit, (*admitted)(t))
+		t.propose(toAdmit)
 	} else {
 		t.finish(nil)
 	}
@@ -135,9 +148,16 @@ func (a *Admission) mistaken(id fsm.RequestID) {
 // Receive takes the outcome of the Release.
 func (r *released) Receive(o fsm.Outcome, err error) {
 	t := (*ticket)(r)
-	if err = t.a.problem(o, err); errors.Is(err, ErrOverloaded) {
+	err = t.a.problem(o, err)
+	if errors.Is(err, ErrSessionEnded) || passing(err) {
 		t.a.m.ReleaseRetried()
-		t.again(func() { t.propose(&t.give, r) })
+	}
+	if errors.Is(err, ErrSessionEnded) {
+		t.renew(toRelease)
+		return
+	}
+	if passing(err) {
+		t.again(func() { t.propose(toRelease) })
 		return
 	}
 	if err != nil {
@@ -169,13 +189,16 @@ func (t *ticket) lost() {
 	t.mu.Unlock()
 	switch {
 	case anew:
-		t.propose(&t.admit, (*admitted)(t))
+		t.propose(toAdmit)
 	case asked:
 		t.finish(&Refused{Why: fsm.RefusalUnavailable})
 	default:
 		t.finish(nil)
 	}
 }
+
+// passing tells of an error that had no effect and will pass.
+func passing(err error) bool { return errors.Is(err, ErrOverloaded) || errors.Is(err, ErrNoLeader) }
 
 // Bounds of the pause before a refused release or cancel is proposed again.
 const (

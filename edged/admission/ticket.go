@@ -18,7 +18,7 @@ import (
 type phase uint8
 
 const (
-	asking    phase = iota // an Admit or a Release with requeue is on its way
+	asking    phase = iota // an Admit or a Release with requeue is on its way, or waits for a session
 	waiting                // in the queue
 	granted                // holds a lease that Dispatch has or is about to have
 	releasing              // the lease is on its way back
@@ -31,10 +31,15 @@ type ticket struct {
 	a     *Admission
 	began time.Time
 	wake  chan struct{} // capacity 1: something changed for Run
+	late  chan struct{} // closed when Options.Patience is over
 
-	admit  fsm.Admit
-	cancel fsm.Cancel
-	give   fsm.Release
+	admit   fsm.Admit
+	cancel  fsm.Cancel
+	give    fsm.Release
+	at      [errands]*attached // where each was proposed last
+	maxWait fsm.Time           // of its first Admit
+	enqueue fsm.Enqueue        // its place; 0 = it never had one. Written by the dispatcher
+	asked   bool               // the outcome of an Admit went with its session; of the dispatcher
 
 	next   *ticket // a later one with the same id in the table; guarded by Admission.mu
 	tabled bool    // it is in the table; guarded by Admission.mu
@@ -56,13 +61,12 @@ func newTicket(a *Admission, r *Request) *ticket {
 	t.admit = fsm.Admit{
 		Request: r.ID, Fingerprint: r.Fingerprint, Model: r.Model, Class: r.Class,
 		InputTokens: r.InputTokens, Needs: r.Needs, MaxWait: r.MaxWait,
+		Provider: r.Provider, Served: r.Served,
 	}
 	t.cancel.Request = r.ID
+	t.maxWait = r.MaxWait
 	return t
 }
-
-// propose must not be called with t.mu held: a session may answer at once.
-func (t *ticket) propose(c fsm.Command, to Receiver) { (*t.a.session.Load()).Propose(c, to) }
 
 func (t *ticket) rouse() {
 	select {
@@ -75,6 +79,7 @@ func (t *ticket) rouse() {
 func (t *ticket) await(ctx context.Context, c Caller, every time.Duration) (fsm.Grant, error) {
 	var tick *time.Timer
 	var ticks <-chan time.Time
+	late := t.late
 	defer func() {
 		if tick != nil {
 			tick.Stop()
@@ -86,6 +91,12 @@ func (t *ticket) await(ctx context.Context, c Caller, every time.Duration) (fsm.
 		case <-ticks:
 			c.Queued(t.place())
 			tick.Reset(every)
+			continue
+		case <-late:
+			late = nil
+			if t.undecided() {
+				return fsm.Grant{}, t.leave(ErrNoLeader)
+			}
 			continue
 		case <-ctx.Done():
 			return fsm.Grant{}, t.leave(context.Cause(ctx))
@@ -109,6 +120,14 @@ func (t *ticket) await(ctx context.Context, c Caller, every time.Duration) (fsm.
 			}
 		}
 	}
+}
+
+// undecided tells whether nothing is known of the request: neither a place nor a slot. One that has a place keeps it as
+// long as its client waits.
+func (t *ticket) undecided() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.phase == asking && t.enqueue == 0
 }
 
 func (t *ticket) place() int {
@@ -144,7 +163,7 @@ func (t *ticket) turn(err error) {
 	t.gone, t.turned, t.err = true, true, err
 	t.mu.Unlock()
 	t.rouse()
-	t.a.ended()
+	t.a.ended(t.admit.Request)
 }
 
 // undo takes the next step of a request that nobody waits for any more.
@@ -159,10 +178,28 @@ func (t *ticket) undo() {
 	case t.phase == waiting && !t.canceling && !t.turned:
 		t.canceling = true
 		t.mu.Unlock()
-		t.propose(&t.cancel, (*canceled)(t))
+		t.propose(toCancel)
+	case t.phase == asking:
+		t.mu.Unlock()
+		t.recall()
 	default:
 		t.mu.Unlock()
 	}
+}
+
+// recall takes back an Admit that no session has got yet. A place that the request had before is given up.
+func (t *ticket) recall() {
+	if !t.a.unpark(t, toAdmit) {
+		return
+	}
+	if t.enqueue == 0 {
+		t.finish(nil)
+		return
+	}
+	t.mu.Lock()
+	t.phase, t.canceling = waiting, true
+	t.mu.Unlock()
+	t.propose(toCancel)
 }
 
 // release gives the lease back, once; with requeue the request goes on at its old place.
@@ -178,5 +215,5 @@ func (t *ticket) release(why fsm.Reason, requeue bool) {
 	}
 	t.give = fsm.Release{Lease: t.grant.Lease, Reason: why, Requeue: requeue}
 	t.mu.Unlock()
-	t.propose(&t.give, (*released)(t))
+	t.propose(toRelease)
 }

@@ -21,12 +21,14 @@ type world struct {
 	began time.Time
 	lag   func() time.Duration // from proposing to applying
 	fail  func(fsm.Command) error
+	deaf  bool // effects are lost, as by a replica that skips over them with a snapshot
 
 	machine *fsm.Machine
 	adm     *admission.Admission
 	session fsm.SessionID
+	nonce   uint64
 	gen     fsm.Generation
-	seq     uint64
+	seq     map[fsm.SessionID]uint64
 	index   uint64
 
 	returned map[fsm.LeaseID]int
@@ -39,10 +41,19 @@ type world struct {
 	done  chan struct{}
 }
 
+// life is one session of the world.
+type life struct {
+	w  *world
+	id fsm.SessionID
+}
+
+func (l life) Propose(cmd fsm.Command, to admission.Receiver) { l.w.propose(l.id, cmd, to) }
+
 type item struct {
-	cmd fsm.Command
-	to  admission.Receiver
-	err error
+	session fsm.SessionID
+	cmd     fsm.Command
+	to      admission.Receiver
+	err     error
 }
 
 var errBusy = errors.New("store: busy")
@@ -50,7 +61,7 @@ var errBusy = errors.New("store: busy")
 func newWorld(t *testing.T, seed uint64, c fsm.Config) *world {
 	w := &world{
 		t: t, rnd: rand.New(rand.NewPCG(seed, seed+1)), began: time.Now(), machine: fsm.New(),
-		lag: func() time.Duration { return time.Millisecond }, returned: map[fsm.LeaseID]int{}, granted: map[fsm.LeaseID]fsm.ProviderID{},
+		lag: func() time.Duration { return time.Millisecond }, returned: map[fsm.LeaseID]int{}, seq: map[fsm.SessionID]uint64{}, granted: map[fsm.LeaseID]fsm.ProviderID{},
 		kick: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		fail: func(fsm.Command) error { return nil },
 	}
@@ -61,8 +72,7 @@ func newWorld(t *testing.T, seed uint64, c fsm.Config) *world {
 		return err
 	}})
 	w.apply(0, &fsm.ApplyConfig{Config: c, Document: []byte("{}")})
-	w.session = w.apply(0, &fsm.OpenSession{Edge: "e", Nonce: 1}).Session
-	w.adm.Attach(w)
+	w.open()
 	w.register(1)
 	go w.run()
 	return w
@@ -85,6 +95,24 @@ func pool(maxQueue int, capacities ...int) fsm.Config {
 	return c
 }
 
+// open begins a session and attaches it.
+func (w *world) open() {
+	w.nonce++
+	w.session = w.apply(0, &fsm.OpenSession{Edge: "e", Nonce: w.nonce}).Session
+	w.adm.Attach(life{w, w.session})
+}
+
+// cease ends the session.
+func (w *world) cease() {
+	w.apply(0, &fsm.EndSession{Edge: "e", Session: w.session, Reason: fsm.ReasonSessionEnded})
+}
+
+// renew opens a new session after the old one has ended, and registers the node anew.
+func (w *world) renew() {
+	w.open()
+	w.register(1)
+}
+
 // apply applies one command of a session (0 = none) and answers nobody but the caller.
 func (w *world) apply(s fsm.SessionID, cmd fsm.Command) fsm.Outcome {
 	return w.entry(s, []item{{cmd: cmd}})[0]
@@ -94,8 +122,8 @@ func (w *world) entry(s fsm.SessionID, items []item) []fsm.Outcome {
 	w.index++
 	b := fsm.Batch{Session: s}
 	if s != 0 {
-		w.seq++
-		b.Seq, b.AckBelow = w.seq, w.seq
+		w.seq[s]++
+		b.Seq, b.AckBelow = w.seq[s], w.seq[s]
 	}
 	for _, it := range items {
 		b.Commands = append(b.Commands, it.cmd)
@@ -123,6 +151,9 @@ func (w *world) entry(s fsm.SessionID, items []item) []fsm.Outcome {
 			w.returned[e.Grant.Lease]++
 		}
 	}
+	if w.deaf {
+		return outcomes
+	}
 	w.adm.Effects(append([]fsm.Effect(nil), res.Effects...))
 	return outcomes
 }
@@ -145,9 +176,9 @@ func (w *world) register(instance uint64) {
 	w.apply(w.session, &fsm.NodeReady{Node: "n", Generation: w.gen})
 }
 
-func (w *world) Propose(cmd fsm.Command, to admission.Receiver) {
+func (w *world) propose(s fsm.SessionID, cmd fsm.Command, to admission.Receiver) {
 	w.mu.Lock()
-	w.queue = append(w.queue, item{cmd: cmd, to: to, err: w.fail(cmd)})
+	w.queue = append(w.queue, item{session: s, cmd: cmd, to: to, err: w.fail(cmd)})
 	w.mu.Unlock()
 	select {
 	case w.kick <- struct{}{}:
@@ -165,7 +196,7 @@ func (w *world) change(set func()) {
 // do runs fn between two entries.
 func (w *world) do(fn func()) {
 	ran := make(chan struct{})
-	w.Propose(nil, funcReceiver(func() { fn(); close(ran) }))
+	w.propose(0, nil, funcReceiver(func() { fn(); close(ran) }))
 	<-ran
 }
 
@@ -207,8 +238,13 @@ func (w *world) run() {
 				good = append(good, it)
 			}
 		}
-		if len(good) > 0 {
-			w.entry(w.session, good)
+		for len(good) > 0 {
+			n := 1
+			for n < len(good) && good[n].session == good[0].session {
+				n++
+			}
+			w.entry(good[0].session, good[:n])
+			good = good[n:]
 		}
 	}
 }
