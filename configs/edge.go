@@ -19,7 +19,7 @@ type Self struct {
 	Bootstrap        Bootstrap    `json:"bootstrap" doc:"Installers served to new machines."`
 	ControlPlane     ControlPlane `json:"control_plane" doc:"An outer control plane that this replica reports to."`
 	Admin            Admin        `json:"admin" doc:"Access to the admin listener."`
-	Link             Link         `json:"link" doc:"Heartbeats between this replica and its nodes."`
+	Link             Link         `json:"link" doc:"The links between this replica and its nodes."`
 	History          History      `json:"history" doc:"How much of the log stays to look back at (iopctl leases inspect, debug log), beside what a restart needs."`
 	MaxBodyBytes     int64        `json:"max_body_bytes" min:"1024" max:"1073741824" doc:"Largest body of a client's request, in bytes; a larger one is answered 413."`
 	QueueKeepaliveMS Millis       `json:"queue_keepalive_ms" min:"0" max:"600000" doc:"A streaming request that waits longer than this gets its headers and comment lines as a sign of life. 0: never."`
@@ -29,9 +29,9 @@ type Self struct {
 // Listen names the listeners of an edge.
 type Listen struct {
 	OpenAI  string `json:"openai" required:"true" doc:"For clients: the OpenAI-compatible API."`
-	Node    string `json:"node" required:"true" doc:"For nodes, which dial it."`
+	Node    string `json:"node" required:"true" doc:"For nodes, which dial it. Beyond loopback it needs edge.tls, or edge.link.plaintext."`
 	Admin   string `json:"admin" required:"true" doc:"For operators: status, refresh, metrics. Beyond loopback it needs edge.admin.token and edge.tls."`
-	Cluster string `json:"cluster" doc:"For the other replicas; used only if edge.cluster.peers names some."`
+	Cluster string `json:"cluster" doc:"For the other replicas. Without edge.cluster.peers it is only opened on loopback, with TLS or with edge.cluster.plaintext, so that the edge can grow."`
 	A2A     string `json:"a2a" doc:"For agents that speak A2A. Empty: not served."`
 }
 
@@ -45,13 +45,14 @@ type Advertise struct {
 type TLS struct {
 	Cert     string `json:"cert" doc:"Certificate chain file."`
 	Key      string `json:"key" doc:"Private key file."`
-	ClientCA string `json:"client_ca" doc:"Authorities whose client certificates are accepted; empty: none is asked for."`
+	ClientCA string `json:"client_ca" doc:"Authorities whose client certificates nodes must show, beside their tokens; empty: none is asked for."`
 }
 
 // ClusterSelf is this replica's view of its cluster.
 type ClusterSelf struct {
 	Peers        []Peer `json:"peers" doc:"Every replica, this one included, the same list on all. Empty: one replica."`
 	SessionTTLMS Millis `json:"session_ttl_ms" min:"500" max:"600000" doc:"A replica that is silent for longer counts as lost."`
+	CA           string `json:"ca" doc:"Authority of the replicas' certificates, a PEM file; each must name its edge.id (iopctl certs edge). Empty: edge.tls.client_ca."`
 	Plaintext    bool   `json:"plaintext" doc:"Allow the cluster listener without TLS beyond loopback."`
 }
 
@@ -63,7 +64,9 @@ type Peer struct {
 
 // Bootstrap serves node installers.
 type Bootstrap struct {
-	ArtifactDir string `json:"artifact_dir" doc:"Directory of node installers. Empty: none are served."`
+	ArtifactDir string `json:"artifact_dir" doc:"Directory of noded builds (make artifacts), served with an install script under /bootstrap/ of the openai listener. Empty: none are served; machines that have noded can join all the same."`
+	URL         string `json:"url" doc:"Where new machines reach the openai listener, http(s)://host[:port]. Empty: made of the host of edge.advertise.node (or this machine's name) and the listener's port."`
+	Plaintext   bool   `json:"plaintext" doc:"Let machines beyond loopback join over plain HTTP: who listens in on the network can take a join token before it is used."`
 }
 
 // ControlPlane is an outer control plane.
@@ -77,10 +80,11 @@ type Admin struct {
 	Token Secret `json:"token" doc:"Token that iopctl must show; write ${NAME} and set the variable. Needed if the admin listener is not on loopback."`
 }
 
-// Link times the heartbeats with nodes, both ways.
+// Link is about the links with nodes; heartbeats go both ways.
 type Link struct {
 	HeartbeatMS Millis `json:"heartbeat_ms" min:"50" max:"60000" doc:"Interval of heartbeats."`
 	Missed      int    `json:"missed" min:"1" max:"100" doc:"A link is lost after this many missed heartbeats."`
+	Plaintext   bool   `json:"plaintext" doc:"Allow the node listener without TLS beyond loopback: node tokens and prompts travel unencrypted."`
 }
 
 // History bounds the log's tail. What comes first ends it; some thousand entries stay anyway.
@@ -99,7 +103,7 @@ func (m Millis) Duration() time.Duration { return time.Duration(m) * time.Millis
 func NewEdge() *Edge {
 	return &Edge{
 		Edge: Self{
-			Listen: Listen{OpenAI: ":8080", Node: ":7443", Admin: "127.0.0.1:9080", Cluster: ":7400"},
+			Listen: Listen{OpenAI: ":8080", Node: "127.0.0.1:7443", Admin: "127.0.0.1:9080", Cluster: ":7400"},
 			Cluster: ClusterSelf{
 				Peers:        []Peer{},
 				SessionTTLMS: 3000,

@@ -1,6 +1,9 @@
 package configs
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 func (s *Self) check(r *report) {
 	checkName(r, "edge.id", s.ID)
@@ -10,9 +13,11 @@ func (s *Self) check(r *report) {
 	s.TLS.check(r)
 	s.checkAdmin(r)
 	s.checkPeers(r)
+	s.Bootstrap.check(r)
 	checkDial(r, "edge.control_plane.address", s.ControlPlane.Address)
-	if s.TLS.Cert == "" && s.Listen.Node != "" && !onLoopback(s.Listen.Node) && !r.failed("edge.listen.node") {
-		r.warn("edge.listen.node", "reachable from other machines without TLS: node tokens and prompts travel unencrypted; set edge.tls, or listen on 127.0.0.1")
+	if s.TLS.Cert == "" && !s.Link.Plaintext && s.Listen.Node != "" && !onLoopback(s.Listen.Node) && !r.failed("edge.listen.node") && !r.failed("edge.tls") {
+		r.problem("edge.tls.cert", "is missing, while nodes reach "+s.Listen.Node+" from other machines: their tokens and prompts would travel unencrypted",
+			"give edge.tls.cert and edge.tls.key (iopctl certs makes them), listen on 127.0.0.1, or accept plain text with edge.link.plaintext: true")
 	}
 	if s.Listen.A2A != "" {
 		r.warn("edge.listen.a2a", "this version does not serve A2A yet; nothing listens there")
@@ -85,8 +90,25 @@ func (s *Self) checkPeers(r *report) {
 	case s.TLS.Cert == "" && !s.Cluster.Plaintext && !onLoopback(s.Listen.Cluster) && !r.failed("edge.listen.cluster") && !r.failed("edge.tls"):
 		r.problem("edge.tls.cert", "is missing, while replicas speak over "+s.Listen.Cluster,
 			"give edge.tls.cert and edge.tls.key, or accept plain text with edge.cluster.plaintext: true")
+	case s.TLS.Cert != "" && s.TLS.ClientCA == "" && s.Cluster.CA == "" && !r.failed("edge.cluster.ca") && !r.failed("edge.tls"):
+		r.problem("edge.cluster.ca", "is missing, as is edge.tls.client_ca: nobody could tell a replica from a stranger",
+			"give the PEM file of the authority of the replicas' certificates")
 	}
+	checkPeerNames(r, peers)
 	if len(peers)%2 == 0 {
 		r.warn("edge.cluster.peers", fmt.Sprintf("%d replicas survive no more losses than %d would", len(peers), len(peers)-1))
+	}
+}
+
+// checkPeerNames refuses ids that one certificate would be good for: it names a replica by its id, or by its id, a dot
+// and anything.
+func checkPeerNames(r *report, peers []Peer) {
+	for i, p := range peers {
+		for _, q := range peers {
+			if p.ID != "" && q.ID != "" && strings.HasPrefix(p.ID, q.ID+".") {
+				r.problem(indexPath("edge.cluster.peers", i)+".id", shorten(p.ID)+" is "+shorten(q.ID)+" with an ending: a certificate for the one would pass for the other",
+					"choose ids of which none is another, a dot and more")
+			}
+		}
 	}
 }

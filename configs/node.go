@@ -8,11 +8,12 @@ type Node struct {
 
 // NodeSelf is who a node is and whom it dials.
 type NodeSelf struct {
-	ID      string   `json:"id" required:"true" doc:"As in the edge's nodes list."`
-	Token   Secret   `json:"token" required:"true" doc:"The node's token; write ${NAME} and set the variable."`
-	Edges   []string `json:"edges" required:"true" doc:"Node listeners of the edges, host:port. The node keeps a link to each."`
-	TLS     NodeTLS  `json:"tls" doc:"How to check the edge, and who we are."`
-	DataDir string   `json:"data_dir" doc:"Directory for results of background requests. Empty: none are kept."`
+	ID        string   `json:"id" required:"true" doc:"As in the edge's nodes list."`
+	Token     Secret   `json:"token" required:"true" doc:"The node's token; write ${NAME} and set the variable."`
+	Edges     []string `json:"edges" required:"true" doc:"Node listeners of the edges, host:port. The node keeps a link to each."`
+	TLS       NodeTLS  `json:"tls" doc:"How to check the edge, and who we are."`
+	Plaintext bool     `json:"plaintext" doc:"Allow plain text to edges beyond loopback: the token and all prompts travel unencrypted."`
+	DataDir   string   `json:"data_dir" doc:"Directory for results of background requests. Empty: none are kept."`
 }
 
 // NodeTLS is how a node speaks TLS to its edges.

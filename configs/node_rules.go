@@ -21,6 +21,7 @@ func (n *Node) check(r *report) {
 	if s.Token != "" && r.set["node.token"] && !r.expanded["node.token"] {
 		r.warn("node.token", "the token itself stands in the file; write ${IOP_NODE_TOKEN} and set the variable")
 	}
+	s.checkPlain(r)
 	s.TLS.check(r)
 	for _, name := range slices.Sorted(maps.Keys(n.Env)) {
 		path := keyPath("env", name)
@@ -30,6 +31,19 @@ func (n *Node) check(r *report) {
 			r.problem(path, "is not the name of an environment variable", "use letters, digits and _, as in api_key_env of the adapter")
 		case n.Env[name] == "":
 			r.warn(path, "is empty: adapters that name it send no key")
+		}
+	}
+}
+
+// checkPlain refuses to send the token to another machine without TLS, unless that is accepted.
+func (s *NodeSelf) checkPlain(r *report) {
+	if s.TLS.Enabled || s.Plaintext || r.failed("node.tls") {
+		return
+	}
+	for i, address := range s.Edges {
+		if at := indexPath("node.edges", i); address != "" && !onLoopback(address) && !r.failed(at) {
+			r.problem(at, address+" is another machine, and node.tls.enabled is false: the token and all prompts would travel unencrypted",
+				"set node.tls.enabled: true as the edge has it, or accept plain text with node.plaintext: true")
 		}
 	}
 }

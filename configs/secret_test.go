@@ -9,7 +9,7 @@ import (
 )
 
 func TestSecretsAreNeverPrinted(t *testing.T) {
-	n, _, err := ParseNode([]byte("node:\n  id: n\n  token: ${IOP_NODE_TOKEN}\n  edges: [\"h:1\"]\nenv: { KEY: \"${WORD}\" }\n"), "f", faultyEnv)
+	n, _, err := ParseNode([]byte("node:\n  id: n\n  token: ${IOP_NODE_TOKEN}\n  edges: [\"127.0.0.1:1\"]\nenv: { KEY: \"${WORD}\" }\n"), "f", faultyEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ func TestWarnings(t *testing.T) {
 		return "  cluster: { plaintext: true, peers: [ " + strings.Join(entries[:n], ", ") + " ] }\n"
 	}
 	for _, c := range []struct{ name, old, with, path, text string }{
-		{"open node listener", `"127.0.0.1:7443"`, `":7443"`, "edge.listen.node", "without TLS"},
+		{"open node listener, accepted", `node: "127.0.0.1:7443"`, "node: \":7443\" }\n  link: { plaintext: true", "", ""},
 		{"open api without tokens", `"127.0.0.1:8080"`, `":8080"`, "openai.principal_tokens", "everybody who reaches :8080"},
 		{"two replicas", "models:", peers(2) + "models:", "edge.cluster.peers", "2 replicas survive no more losses than 1"},
 		{"three replicas", "models:", peers(3) + "models:", "", ""},
@@ -39,7 +39,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestNodeWarnings(t *testing.T) {
-	text := "node: { id: n, token: in-the-file, edges: [\"h:1\"] }\nenv: { A: \"\" }\n"
+	text := "node: { id: n, token: in-the-file, edges: [\"127.0.0.1:1\"] }\nenv: { A: \"\" }\n"
 	_, warnings, err := ParseNode([]byte(text), "f", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestValidateWithoutAFile(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	n := NewNode()
-	n.Node = NodeSelf{ID: "n", Token: "t", Edges: []string{"h:1"}}
+	n.Node = NodeSelf{ID: "n", Token: "t", Edges: []string{"127.0.0.1:1"}}
 	if err := n.Validate(); err != nil {
 		t.Errorf("a node: %v", err)
 	}
