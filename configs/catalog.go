@@ -18,7 +18,8 @@ type Adapter struct {
 	BaseURL   string `json:"base_url,omitempty" doc:"openai_compat, ollama: the backend's address, for openai_compat up to and with /v1."`
 	APIKeyEnv string `json:"api_key_env,omitempty" doc:"openai_compat: name of the variable, on the node, that holds the backend's key. The key itself never stands here."`
 
-	Command []string `json:"command,omitempty" doc:"cli: program and arguments."`
+	Command []string `json:"command,omitempty" doc:"cli: program and arguments. The arguments may have the variables {prompt}, {model}, {system}, {dir}, {schema} and {schema_file}. No shell is involved."`
+	CLI     *CLI     `json:"cli,omitempty" doc:"cli: how the command gets its prompt, how its output is read, and its limits."`
 
 	Demo *Demo `json:"demo,omitempty" doc:"demo: what the built-in backend does."`
 }

@@ -59,6 +59,7 @@ func (a *Adapter) check(r *report, at string) {
 		{"base_url", a.BaseURL != "", true, []AdapterType{AdapterOpenAI, AdapterOllama}},
 		{"api_key_env", a.APIKeyEnv != "", false, []AdapterType{AdapterOpenAI, AdapterOllama}},
 		{"command", len(a.Command) > 0, true, []AdapterType{AdapterCLI}},
+		{"cli", a.CLI != nil, false, []AdapterType{AdapterCLI}},
 		{"demo", a.Demo != nil, false, []AdapterType{AdapterDemo}},
 	}
 	for _, f := range fields {
@@ -78,6 +79,7 @@ func (a *Adapter) check(r *report, at string) {
 	if len(a.Command) > 0 && strings.TrimSpace(a.Command[0]) == "" && !r.failed(at+".command") {
 		r.problem(at+".command", "begins with an empty text", "name the program first")
 	}
+	a.checkAgent(r, at)
 }
 
 // checkBaseURL never shows the URL, which may hold a password.

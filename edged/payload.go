@@ -23,6 +23,9 @@ func adapterPayload(a *configs.Adapter) *nodepb.AdapterConfig {
 	out := &nodepb.AdapterConfig{
 		Id: a.ID, Type: string(a.Type), BaseUrl: a.BaseURL, ApiKeyEnv: a.APIKeyEnv, Command: a.Command,
 	}
+	if a.Type == configs.AdapterCLI {
+		out.Settings = agentSettings(a.Agent())
+	}
 	if d := a.Demo; d != nil {
 		out.Settings = map[string]string{
 			"words":            strconv.Itoa(d.Words),
