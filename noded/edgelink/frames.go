@@ -62,11 +62,7 @@ func (s *life) handle(ctx context.Context, f *nodepb.EdgeFrame) {
 	case *nodepb.EdgeFrame_Goodbye:
 		s.finish(&byeError{reason: f.Goodbye.Reason, after: time.Duration(f.Goodbye.RetryAfterMs) * time.Millisecond})
 	case *nodepb.EdgeFrame_LinkEnded:
-		if f.LinkEnded.Generation == s.generation {
-			s.finish(fmt.Errorf("the edge ended the link: %s", f.LinkEnded.Reason))
-			return
-		}
-		log.Info("the edge says that a generation has ended", "generation", f.LinkEnded.Generation, "cause", f.LinkEnded.Reason)
+		s.linkEnded(f.LinkEnded)
 	case *nodepb.EdgeFrame_Drain:
 		s.l.o.Drained(f.Drain.Provider, f.Drain.On)
 	case *nodepb.EdgeFrame_Look:

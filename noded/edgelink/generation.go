@@ -8,6 +8,7 @@ import (
 
 // generation is the runs of one link.
 type generation struct {
+	edge    string
 	running map[uint64]*running
 	past    [pastMax]past // ring of runs that ended, or were canceled before they came
 	pastAt  int
@@ -15,7 +16,10 @@ type generation struct {
 	forgotten, refused uint64
 	unseen             map[uint64]struct{} // canceled before they came
 	gone               bool                // the link is lost
-	reported           int                 // how often its emptiness was reported
+	// ended: the machine counts the link no more as one to give work over, while it may live: nothing new begins, what
+	// runs goes on and is reported over other links.
+	ended    bool
+	reported int // how often its emptiness was reported
 }
 
 // pastMax is how many ended runs of a generation are remembered, for a Cancel that crosses the end.

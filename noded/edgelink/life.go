@@ -38,6 +38,10 @@ type life struct {
 	seen     atomic.Uint64 // newest heartbeat of the edge
 	heardAt  atomic.Int64  // since began, ns
 	stopping atomic.Bool   // takes no new run
+	active   atomic.Int64  // runs that are served, until their outcome is sent
+	idle     chan struct{} // has one place: a retired life has become spent
+	retired  chan struct{} // closed when the link is only there for what still runs
+	named    []uint64      // the leases that the registration named
 	looks    chan struct{} // one item per look that is being answered
 	looking  sync.WaitGroup
 
@@ -55,21 +59,24 @@ var (
 	errNoAnswer = errors.New("the edge did not answer the registration in time")
 )
 
-// once is one life of the link, from dialling to its end. It says how long the link was up and why it ended.
+// once is one life of the link, from dialling to its end, or to its retirement: then it lives on beside the next one. It
+// says how long the link was up and why it ended.
 func (l *Link) once(ctx context.Context) (up time.Duration, err error) {
 	cc, err := l.control()
 	if err != nil {
 		return 0, fmt.Errorf("prepare the link: %w", err)
 	}
-	defer func() { _ = cc.Close() }()
-	call, hangUp := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx, for the goodbye
-	defer hangUp()
-	st, accepted, err := l.register(ctx, call, hangUp, cc)
+	call, cancel := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx, for the goodbye
+	hangUp := func() { cancel(); _ = cc.Close() }
+	st, accepted, err := l.register(ctx, call, cancel, cc)
 	if err != nil {
+		hangUp()
 		return 0, err
 	}
 	s := newLife(l, accepted)
-	if err := l.o.Runs.open(accepted.Cluster, s.generation); err != nil {
+	s.named = l.named
+	if err := l.o.Runs.open(accepted.Cluster, accepted.Edge, s.generation); err != nil {
+		hangUp()
 		return 0, err
 	}
 	l.edge = accepted.Edge
@@ -78,6 +85,22 @@ func (l *Link) once(ctx context.Context) (up time.Duration, err error) {
 	l.o.Logger.Info("accepted by the edge", "edge", l.o.Address, "edge_id", accepted.Edge, "generation", s.generation)
 	l.o.Observe(State{Address: l.o.Address, Phase: PhasePending, Generation: s.generation})
 
+	over := make(chan struct{})
+	l.serving.Go(func() {
+		defer close(over)
+		s.live(ctx, call, hangUp, st, accepted)
+	})
+	select {
+	case <-over:
+		return s.age(), s.cause()
+	case <-s.retired:
+		l.down(s)
+		return s.age(), errRetired
+	}
+}
+
+// live runs the life to its end.
+func (s *life) live(ctx, call context.Context, hangUp func(), st stream, accepted *nodepb.Accepted) {
 	var work sync.WaitGroup
 	work.Go(func() { s.deliver(st) })
 	work.Go(func() { s.receive(call, st) })
@@ -85,13 +108,12 @@ func (l *Link) once(ctx context.Context) (up time.Duration, err error) {
 	s.watch(ctx)
 
 	s.finish(nil)
-	l.down()
-	l.o.Runs.lost(s.generation)
+	s.l.down(s)
+	s.l.o.Runs.lost(s.generation)
 	s.shutData()
 	hangUp()
 	work.Wait()
 	s.looking.Wait()
-	return s.age(), s.cause()
 }
 
 func newLife(l *Link, a *nodepb.Accepted) *life {
@@ -100,6 +122,7 @@ func newLife(l *Link, a *nodepb.Accepted) *life {
 		interval: max(time.Millisecond, time.Duration(a.HeartbeatIntervalMs)*time.Millisecond),
 		began:    time.Now(),
 		queue:    make(chan *nodepb.NodeFrame, queueMax), refresh: make(chan *nodepb.NodeConfigRefreshRequest, 1),
+		idle: make(chan struct{}, 1), retired: make(chan struct{}),
 		dead: make(chan struct{}), dials: make(chan struct{}, dialsMax), looks: make(chan struct{}, looksMax), moved: make(chan struct{}), conns: map[net.Conn]struct{}{},
 	}
 	s.silenceMax = time.Duration(max(1, a.HeartbeatMissed)) * s.interval
@@ -114,14 +137,15 @@ func (s *life) configure(ctx context.Context, a *nodepb.Accepted) {
 		return
 	}
 	s.holds(a.Revision)
-	if err := s.l.o.Runs.settle(ctx, a.Counted); err != nil {
+	if err := s.l.o.Runs.settle(ctx, s.named, a.Counted); err != nil {
 		s.finish(err)
 		return
 	}
 	s.need(ctx, int(a.SpareConnections))
 	s.send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Ready{Ready: &nodepb.Ready{Generation: s.generation, Revision: a.Revision}}})
-	s.l.up(s)
-	s.l.o.Observe(State{Address: s.l.o.Address, Phase: PhaseReady, Generation: s.generation})
+	if s.l.up(s) {
+		s.l.o.Observe(State{Address: s.l.o.Address, Phase: PhaseReady, Generation: s.generation})
+	}
 	for {
 		select {
 		case <-s.dead:
@@ -151,6 +175,7 @@ func (s *life) watch(ctx context.Context) {
 	stop := ctx.Done()
 	news := s.l.o.Runs.news()
 	canceled := false
+	retired := s.retired
 	for {
 		select {
 		case <-s.dead:
@@ -161,13 +186,18 @@ func (s *life) watch(ctx context.Context) {
 			s.send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Goodbye{Goodbye: &nodepb.Goodbye{Reason: "the node stops"}}})
 			bound.Reset(s.l.o.StopWait)
 		case <-bound.C:
-			if canceled {
+			if canceled || s.spent() {
 				s.finish(nil)
 				continue
 			}
 			canceled = true
 			s.l.o.Runs.stop(s.generation)
 			bound.Reset(min(s.silenceMax, s.l.o.DialTimeout))
+		case <-retired:
+			retired = nil
+			s.rest(bound)
+		case <-s.idle:
+			s.rest(bound)
 		case <-news:
 			news = s.l.o.Runs.news()
 			s.report()
@@ -195,7 +225,7 @@ func (s *life) beat(ping bool) {
 
 // report tells what still runs of generations that are gone.
 func (s *life) report() {
-	for _, r := range s.l.o.Runs.reports() {
+	for _, r := range s.l.o.Runs.reports(s.generation) {
 		s.send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_LinkReport{LinkReport: r}})
 	}
 }

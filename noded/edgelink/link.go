@@ -73,7 +73,8 @@ type Link struct {
 	o       Options
 	serving sync.WaitGroup // data connections, which may outlive the life of the link that they belong to
 
-	edge string // that accepted last; of Run's goroutine
+	edge  string   // that accepted last; this and the next are of Run's goroutine
+	named []uint64 // the leases that the last registration named
 
 	mu     sync.Mutex
 	health map[string]*nodepb.Health // newest per provider
@@ -131,7 +132,7 @@ func (l *Link) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if up >= l.o.BackoffReset {
+		if up >= l.o.BackoffReset || errors.Is(err, errRetired) {
 			backoff = l.o.BackoffMin
 		}
 		pause := backoff/2 + rand.N(backoff/2+1)
@@ -168,6 +169,9 @@ func (l *Link) tell(err error, pause time.Duration) {
 	case errors.As(err, &bye):
 		log.Info("the edge says goodbye", "cause", bye.reason)
 		l.o.Observe(State{Address: l.o.Address, Phase: PhaseLost, Err: err})
+	case errors.Is(err, errRetired):
+		log.Info("the edge's session has ended; the link carries on what runs, beside a new one")
+		l.o.Observe(State{Address: l.o.Address, Phase: PhaseLost, Err: err})
 	default:
 		log.Warn("the link is down", "error", err)
 		l.o.Observe(State{Address: l.o.Address, Phase: PhaseLost, Err: err})
@@ -200,18 +204,25 @@ func (l *Link) Health(provider string, state nodepb.Health_State, cause string) 
 	}
 }
 
-// up makes s the life to tell health to, and tells what is known.
-func (l *Link) up(s *life) {
+// up makes s the life to tell health to, and tells what is known; false: it is retired already.
+func (l *Link) up(s *life) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if s.isRetired() {
+		return false
+	}
 	l.now = s
 	for _, h := range l.health {
 		s.send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Health{Health: h}})
 	}
+	return true
 }
 
-func (l *Link) down() {
+// down ends that, unless a later life has taken its place.
+func (l *Link) down(s *life) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.now = nil
+	if l.now == s {
+		l.now = nil
+	}
 }

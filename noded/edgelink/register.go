@@ -23,6 +23,7 @@ func (l *Link) register(ctx, call context.Context, hangUp func(), cc *grpc.Clien
 		return nil, nil, fmt.Errorf("open the link: %w", err)
 	}
 	running, empty := l.o.Runs.left()
+	l.named = running
 	err = st.Send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Register{Register: l.registration(running, false)}})
 	if err != nil && !errors.Is(err, io.EOF) { // EOF: Recv has the cause
 		return nil, nil, fmt.Errorf("register: %w", err)
@@ -37,7 +38,7 @@ func (l *Link) register(ctx, call context.Context, hangUp func(), cc *grpc.Clien
 		if p := f.GetAccepted().Protocol; p < nodepb.ProtocolMin || p > nodepb.ProtocolMax {
 			return nil, nil, fmt.Errorf("the edge chose protocol %d, which this node does not speak: install a noded that matches it", p)
 		}
-		l.o.Runs.forget(empty) // the registration said it
+		l.o.Runs.forget(f.GetAccepted().Edge, empty) // the registration said it
 		return st, f.GetAccepted(), nil
 	case f.GetRefused() != nil:
 		r := f.GetRefused()

@@ -1,7 +1,6 @@
 package edgelink
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -19,7 +18,8 @@ type Runs struct {
 	cluster     string // that the generations are of
 	generations map[uint64]*generation
 	edges       map[string]*Link // which link holds which edge
-	changed     chan struct{}    // closed and replaced when a run of a gone generation ends
+	changed     chan struct{}    // closed and replaced when a run ends that somebody waits for or must hear of
+	awaited     int              // how many wait for the end of runs of living links
 }
 
 // NewRuns returns an empty registry for one life of a node.
@@ -62,7 +62,7 @@ var (
 
 // open begins a generation. Generations are numbers of one cluster, so those of another cluster (an edge that does not
 // belong here, or that lost its data directory) may only come when nothing is left of the former.
-func (r *Runs) open(cluster string, gen uint64) error {
+func (r *Runs) open(cluster, edge string, gen uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if cluster != r.cluster {
@@ -80,16 +80,16 @@ func (r *Runs) open(cluster string, gen uint64) error {
 	if g := r.generations[gen]; g != nil && (!g.gone || len(g.running) > 0) {
 		return errGeneration
 	}
-	r.generations[gen] = &generation{running: map[uint64]*running{}, unseen: map[uint64]struct{}{}}
+	r.generations[gen] = &generation{edge: edge, running: map[uint64]*running{}, unseen: map[uint64]struct{}{}}
 	return nil
 }
 
-// start enters a run; false: it was canceled before it came, or its link is gone, and it must not begin.
+// start enters a run; false: it was canceled before it came, or its link is gone or has ended, and it must not begin.
 func (r *Runs) start(gen, run, lease uint64, stop func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g := r.generations[gen]
-	if g == nil || g.gone || run <= g.refused {
+	if g == nil || g.gone || g.ended || run <= g.refused {
 		return false
 	}
 	if len(g.unseen) > 0 {
@@ -109,9 +109,8 @@ func (r *Runs) end(gen, run uint64, o nodepb.Outcome) (canceled bool) {
 	u := g.running[run]
 	delete(g.running, run)
 	g.remember(past{run: run, lease: u.lease, outcome: o, told: u.canceled})
-	if g.gone {
-		close(r.changed)
-		r.changed = make(chan struct{})
+	if g.gone || g.ended || r.awaited > 0 {
+		r.tellNews()
 	}
 	return u.canceled
 }
@@ -175,6 +174,11 @@ func (r *Runs) lost(gen uint64) {
 	for _, u := range g.running {
 		u.stop()
 	}
+	r.tellNews()
+}
+
+// tellNews wakes those who wait; r is locked.
+func (r *Runs) tellNews() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
@@ -188,54 +192,30 @@ func (r *Runs) stop(gen uint64) {
 	}
 }
 
-// left returns the leases that still run of generations that are gone, and the gone generations that run nothing.
+// left returns the leases of all that runs, over whichever link, and the gone generations that run nothing.
 func (r *Runs) left() (leases, empty []uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for gen, g := range r.generations {
-		switch {
-		case g.gone && len(g.running) == 0:
+		leases = append(leases, g.leases()...)
+		if g.gone && len(g.running) == 0 {
 			empty = append(empty, gen)
-		case g.gone:
-			leases = append(leases, g.leases()...)
 		}
 	}
 	slices.Sort(leases)
 	return leases, empty
 }
 
-// forget drops gone generations of which the cluster knows that they run nothing.
-func (r *Runs) forget(empty []uint64) {
+// forget drops gone generations of an edge that run nothing: the cluster knows it. It takes a registration for the word on
+// that edge's generations alone; of others it is told by reports.
+func (r *Runs) forget(edge string, empty []uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, gen := range empty {
-		delete(r.generations, gen)
-	}
-}
-
-// emptyReports is how often an empty generation is reported: a report can be lost with the link that carries it.
-const emptyReports = 3
-
-// reports returns what is to be told of generations that are gone, and forgets those that were told to be empty often
-// enough.
-func (r *Runs) reports() []*nodepb.LinkReport {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var list []*nodepb.LinkReport
-	for gen, g := range r.generations {
-		if !g.gone {
-			continue
-		}
-		list = append(list, &nodepb.LinkReport{Generation: gen, Running: g.leases()})
-		if len(g.running) > 0 {
-			continue
-		}
-		if g.reported++; g.reported >= emptyReports {
+		if g := r.generations[gen]; g != nil && g.edge == edge {
 			delete(r.generations, gen)
 		}
 	}
-	slices.SortFunc(list, func(a, b *nodepb.LinkReport) int { return int(a.Generation) - int(b.Generation) })
-	return list
 }
 
 // news returns a channel that is closed when something about gone generations changes.
@@ -243,24 +223,4 @@ func (r *Runs) news() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.changed
-}
-
-// settle waits until nothing runs of gone generations but what is counted.
-func (r *Runs) settle(ctx context.Context, counted []uint64) error {
-	for {
-		news := r.news()
-		waits := false
-		leases, _ := r.left()
-		for _, lease := range leases {
-			waits = waits || !slices.Contains(counted, lease)
-		}
-		if !waits {
-			return nil
-		}
-		select {
-		case <-news:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

@@ -16,7 +16,7 @@ func done() nodepb.Outcome { return nodepb.Outcome{Dispatched: "yes"} }
 
 func open(t *testing.T, r *Runs, gen uint64) {
 	t.Helper()
-	if err := r.open("cluster", gen); err != nil {
+	if err := r.open("cluster", "e1", gen); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -110,10 +110,10 @@ func TestLostGenerationIsReportedUntilEmpty(t *testing.T) {
 	if stops != 2 || r.start(1, 3, 13, func() {}) {
 		t.Error("stops", stops)
 	}
-	if d := cmp.Diff([]*nodepb.LinkReport{{Generation: 1, Running: []uint64{11, 12}}}, r.reports(), protocmp.Transform()); d != "" {
+	if d := cmp.Diff([]*nodepb.LinkReport{{Generation: 1, Running: []uint64{11, 12}}}, r.reports(2), protocmp.Transform()); d != "" {
 		t.Error(d)
 	}
-	if leases, empty := r.left(); len(leases) != 2 || len(empty) != 0 {
+	if leases, empty := r.left(); len(leases) != 3 || len(empty) != 0 {
 		t.Error(leases, empty)
 	}
 	news = r.news()
@@ -121,11 +121,11 @@ func TestLostGenerationIsReportedUntilEmpty(t *testing.T) {
 	<-news
 	r.end(1, 2, done())
 	for range emptyReports {
-		if d := cmp.Diff([]*nodepb.LinkReport{{Generation: 1}}, r.reports(), protocmp.Transform()); d != "" {
+		if d := cmp.Diff([]*nodepb.LinkReport{{Generation: 1}}, r.reports(2), protocmp.Transform()); d != "" {
 			t.Error(d)
 		}
 	}
-	if got := r.reports(); len(got) != 0 {
+	if got := r.reports(2); len(got) != 0 {
 		t.Error(got)
 	}
 }
@@ -137,14 +137,14 @@ func TestSettleWaitsForWhatIsNotCounted(t *testing.T) {
 	r.start(1, 2, 12, func() {})
 	r.lost(1)
 	settled := make(chan error, 1)
-	go func() { settled <- r.settle(context.Background(), []uint64{12}) }()
+	go func() { settled <- r.settle(context.Background(), []uint64{11, 12}, []uint64{12}) }()
 	r.end(1, 1, done())
 	if err := <-settled; err != nil {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
-	if err := r.settle(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if err := r.settle(ctx, []uint64{11, 12}, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 }
@@ -155,18 +155,18 @@ func TestTwoClustersGiveTheSameGeneration(t *testing.T) {
 	r := NewRuns()
 	open(t, r, 1)
 	r.start(1, 5, 50, func() {})
-	if err := r.open("another", 1); !errors.Is(err, errTwoClusters) {
+	if err := r.open("another", "e1", 1); !errors.Is(err, errTwoClusters) {
 		t.Error(err)
 	}
-	if err := r.open("cluster", 1); !errors.Is(err, errGeneration) {
+	if err := r.open("cluster", "e1", 1); !errors.Is(err, errGeneration) {
 		t.Error(err)
 	}
 	r.lost(1)
-	if err := r.open("another", 1); !errors.Is(err, errOldCluster) {
+	if err := r.open("another", "e1", 1); !errors.Is(err, errOldCluster) {
 		t.Error(err)
 	}
 	r.end(1, 5, done())
-	if err := r.open("another", 1); err != nil {
+	if err := r.open("another", "e1", 1); err != nil {
 		t.Error(err)
 	}
 	if leases, empty := r.left(); len(leases)+len(empty) != 0 {

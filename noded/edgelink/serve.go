@@ -161,6 +161,7 @@ func (d *dataConn) next(ctx context.Context) error {
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	defer cancel()
+	defer d.s.begin()()
 	runs := d.s.l.o.Runs
 	if !runs.start(r.Generation, r.Run, r.Lease, func() { cancel(); _ = d.raw.Close() }) {
 		return d.answer.over(nodepb.Outcome{Dispatched: "no", Code: CodeCanceled})
