@@ -39,7 +39,7 @@ func adapterPayload(a *configs.Adapter) *nodepb.AdapterConfig {
 func providerPayload(p *configs.Provider) *nodepb.ProviderConfig {
 	out := &nodepb.ProviderConfig{
 		Id: p.ID, Type: string(p.Type), Adapter: p.Adapter, Models: p.Models, Capacity: uint32(p.Capacity),
-		Enabled: p.Enabled, Label: p.Label,
+		Enabled: p.Enabled, Label: p.Label, ContextWindowTokens: uint64(max(p.ContextWindowTokens, 0)),
 	}
 	if h := p.HealthCheck; h != nil {
 		out.HealthCheck = &nodepb.HealthCheck{Path: h.Path, IntervalMs: uint64(h.IntervalMS)}

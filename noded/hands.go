@@ -82,7 +82,7 @@ func (h *hands) Run(ctx context.Context, r *edgelink.Run, a edgelink.Answer) edg
 		defer g.Release()
 	}
 	noted, began := noting{Answer: a}, time.Now()
-	end := p.station.Do(ctx, callOf(r, reg.types[r.Provider]), &noted)
+	end := p.station.Do(ctx, callOf(r, reg.types[r.Provider], reg.windows[r.Provider]), &noted)
 	if w := reg.watches[r.Provider]; w != nil {
 		w.observe(ended{end: end, status: noted.status, took: time.Since(began)})
 	}
@@ -118,7 +118,7 @@ func refused(code, message string) edgelink.End {
 	return edgelink.End{Dispatched: edgelink.DispatchedNo, Code: code, Message: message}
 }
 
-func callOf(r *edgelink.Run, providerType string) *adapter.Call {
+func callOf(r *edgelink.Run, providerType string, window int64) *adapter.Call {
 	c := &adapter.Call{
 		Method:   r.Method,
 		Path:     r.Path,
@@ -126,6 +126,7 @@ func callOf(r *edgelink.Run, providerType string) *adapter.Call {
 		Body:     r.Body,
 		Deadline: r.Deadline,
 		Type:     providerType,
+		Window:   window,
 	}
 	if r.Trace != "" {
 		c.Header = r.Header.Clone()

@@ -3,6 +3,7 @@ package noded
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -18,6 +19,7 @@ type registry struct {
 	places   map[string]place      // by adapter id
 	watches  map[string]*watch     // by provider id
 	types    map[string]string     // by provider id
+	windows  map[string]int64      // by provider id: context_window_tokens
 	gates    map[string]*gate.Gate // by provider id; outlives a configuration, so that no running run is forgotten
 }
 
@@ -43,6 +45,7 @@ func (r *registry) next(b builder, revision uint64, p *nodepb.NodeConfigPayload)
 		places:   map[string]place{},
 		watches:  map[string]*watch{},
 		types:    map[string]string{},
+		windows:  map[string]int64{},
 		gates:    map[string]*gate.Gate{},
 	}
 	for id, g := range r.gates {
@@ -96,6 +99,7 @@ func (n *registry) watch(r *registry, pace rhythm, c *nodepb.ProviderConfig) {
 	}
 	n.watches[c.GetId()] = w
 	n.types[c.GetId()] = c.GetType()
+	n.windows[c.GetId()] = int64(min(c.GetContextWindowTokens(), math.MaxInt64))
 }
 
 // leave ends the registry's own use of its stations.

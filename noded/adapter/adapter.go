@@ -33,6 +33,7 @@ type Call struct {
 	Body     []byte
 	Deadline time.Time // the run is given up then; zero is none
 	Type     string    // the provider's type, vllm for one: what its answers mean
+	Window   int64     // context_window_tokens of the provider; 0 if it states none
 }
 
 // Answer takes a backend's answer. Both methods flush at once. An error means that nobody reads any more: the run is

@@ -1956,17 +1956,18 @@ func (x *AdapterConfig) GetSettings() map[string]string {
 
 // ProviderConfig is a resource of the node.
 type ProviderConfig struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	Adapter       string                 `protobuf:"bytes,3,opt,name=adapter,proto3" json:"adapter,omitempty"`
-	Models        []string               `protobuf:"bytes,4,rep,name=models,proto3" json:"models,omitempty"`      // served names
-	Capacity      uint32                 `protobuf:"varint,5,opt,name=capacity,proto3" json:"capacity,omitempty"` // 0 = unlimited
-	Enabled       bool                   `protobuf:"varint,6,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	HealthCheck   *HealthCheck           `protobuf:"bytes,7,opt,name=health_check,json=healthCheck,proto3" json:"health_check,omitempty"` // absent: none
-	Label         string                 `protobuf:"bytes,8,opt,name=label,proto3" json:"label,omitempty"`                                // shown to people; empty: type
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state               protoimpl.MessageState `protogen:"open.v1"`
+	Id                  string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Type                string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	Adapter             string                 `protobuf:"bytes,3,opt,name=adapter,proto3" json:"adapter,omitempty"`
+	Models              []string               `protobuf:"bytes,4,rep,name=models,proto3" json:"models,omitempty"`      // served names
+	Capacity            uint32                 `protobuf:"varint,5,opt,name=capacity,proto3" json:"capacity,omitempty"` // 0 = unlimited
+	Enabled             bool                   `protobuf:"varint,6,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	HealthCheck         *HealthCheck           `protobuf:"bytes,7,opt,name=health_check,json=healthCheck,proto3" json:"health_check,omitempty"`                            // absent: none
+	Label               string                 `protobuf:"bytes,8,opt,name=label,proto3" json:"label,omitempty"`                                                           // shown to people; empty: type
+	ContextWindowTokens uint64                 `protobuf:"varint,9,opt,name=context_window_tokens,json=contextWindowTokens,proto3" json:"context_window_tokens,omitempty"` // 0 = not stated
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *ProviderConfig) Reset() {
@@ -2053,6 +2054,13 @@ func (x *ProviderConfig) GetLabel() string {
 		return x.Label
 	}
 	return ""
+}
+
+func (x *ProviderConfig) GetContextWindowTokens() uint64 {
+	if x != nil {
+		return x.ContextWindowTokens
+	}
+	return 0
 }
 
 // HealthCheck is how a node looks after a provider.
@@ -2562,7 +2570,7 @@ const file_proto_nodepb_node_proto_rawDesc = "" +
 	"\bsettings\x18\x06 \x03(\v2(.iop.node.v1.AdapterConfig.SettingsEntryR\bsettings\x1a;\n" +
 	"\rSettingsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xef\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa3\x02\n" +
 	"\x0eProviderConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x18\n" +
@@ -2571,7 +2579,8 @@ const file_proto_nodepb_node_proto_rawDesc = "" +
 	"\bcapacity\x18\x05 \x01(\rR\bcapacity\x12\x18\n" +
 	"\aenabled\x18\x06 \x01(\bR\aenabled\x12;\n" +
 	"\fhealth_check\x18\a \x01(\v2\x18.iop.node.v1.HealthCheckR\vhealthCheck\x12\x14\n" +
-	"\x05label\x18\b \x01(\tR\x05label\"B\n" +
+	"\x05label\x18\b \x01(\tR\x05label\x122\n" +
+	"\x15context_window_tokens\x18\t \x01(\x04R\x13contextWindowTokens\"B\n" +
 	"\vHealthCheck\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1f\n" +
 	"\vinterval_ms\x18\x02 \x01(\x04R\n" +
