@@ -55,7 +55,7 @@ var homes = map[string][]string{
 	"google.golang.org/protobuf":          {"proto/nodepb", "proto/peerpb", "proto/recordpb", "storage", "edged", "edged/nodelink", "edged/peerlink", "noded", "noded/edgelink"},
 	"github.com/prometheus/client_golang": {"edged/metrics"},
 	"go.yaml.in/yaml/v3":                  {"configs"},
-	"golang.org/x/sys":                    {"storage", "noded", "noded/adapter", "edged/cmd/edged", "noded/cmd/noded", "cli"},
+	"golang.org/x/sys":                    {"storage", "noded", "noded/adapter", "noded/adapter/cli", "edged/cmd/edged", "noded/cmd/noded", "cli"},
 	"github.com/google/go-cmp":            {"~"},
 	"github.com/rogpeppe/go-internal":     {"~"},
 	"go.uber.org/goleak":                  {"~"},

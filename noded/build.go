@@ -14,9 +14,11 @@ import (
 
 // builder makes adapters out of their configuration and of the keys that only the node has.
 type builder struct {
-	keys   map[string]configs.Secret
-	env    configs.Env
-	rhythm rhythm // of the watches
+	keys    map[string]configs.Secret
+	env     configs.Env
+	dataDir string   // "" if there is none
+	keeper  []string // of commands: see Keeper
+	rhythm  rhythm   // of the watches
 }
 
 // plan gathers what an adapter is built from. models are the names that its providers serve.
@@ -41,14 +43,14 @@ func (b builder) plan(c *nodepb.AdapterConfig, models []string) stationPlan {
 
 // build makes the adapter, or one that says why it can't be.
 func (b builder) build(p stationPlan) *station {
-	a, err := makeAdapter(p)
+	a, err := b.makeAdapter(p)
 	if err != nil {
 		a = brokenAdapter{fmt.Errorf("adapter %s: %w", p.config.GetId(), err)}
 	}
 	return newStation(a, p)
 }
 
-func makeAdapter(p stationPlan) (adapter.Adapter, error) {
+func (b builder) makeAdapter(p stationPlan) (adapter.Adapter, error) {
 	if p.broken != "" {
 		return nil, errors.New(p.broken)
 	}
@@ -56,7 +58,7 @@ func makeAdapter(p stationPlan) (adapter.Adapter, error) {
 	case string(configs.AdapterDemo):
 		return makeDemo(p)
 	case string(configs.AdapterCLI):
-		return nil, errors.New("this noded can't run adapters of type cli; update it")
+		return b.makeAgent(p.config)
 	default: // every other type is an OpenAI-compatible server, Ollama's /v1 as well
 		o, err := adapter.NewOpenAI(adapter.OpenAIConfig{BaseURL: p.config.GetBaseUrl(), APIKey: p.key})
 		if err != nil {

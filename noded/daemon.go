@@ -25,6 +25,9 @@ type Options struct {
 
 	// Env looks up the keys of backends that the file does not give; nil is os.LookupEnv.
 	Env configs.Env
+	// Keeper starts the keepers of commands: the value of Keeper, in a program whose main calls Keep. Empty: adapters of
+	// type cli can't run, but on Windows, which needs none.
+	Keeper []string
 	// StopWait is how long running runs may go on after the stop; 0 is 30 s, less than 0 none.
 	StopWait time.Duration
 }
@@ -53,7 +56,7 @@ func New(o Options) (*Daemon, error) {
 	o = withDefaults(o)
 	d := &Daemon{config: o.Config.Node, log: o.Logger, stdout: o.Stdout, ready: make(chan struct{})}
 	d.monitor = newMonitor(o.Logger, d.report)
-	d.hands = newHands(builder{keys: o.Config.Env, env: o.Env, rhythm: defaultRhythm()}, d.monitor, o.Logger)
+	d.hands = newHands(builder{keys: o.Config.Env, env: o.Env, dataDir: o.Config.Node.DataDir, keeper: o.Keeper, rhythm: defaultRhythm()}, d.monitor, o.Logger)
 	security, err := loadTLS(d.config.TLS)
 	if err != nil {
 		return nil, err

@@ -102,7 +102,7 @@ func (g *gateway) node(edge string) (*noded.Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	node, err := noded.New(noded.Options{Config: file, Logger: g.log.With("part", "node"), Version: version()})
+	node, err := noded.New(noded.Options{Config: file, Logger: g.log.With("part", "node"), Version: version(), Keeper: noded.Keeper()})
 	if err != nil {
 		return nil, fmt.Errorf("start the node: %w", err)
 	}

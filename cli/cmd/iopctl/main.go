@@ -12,9 +12,13 @@ import (
 	"syscall"
 
 	"iop/cli"
+	"iop/noded"
 )
 
 func main() {
+	if code, keeps := noded.Keep(os.Args); keeps { // of a command that dev's node runs
+		os.Exit(code)
+	}
 	// All but dev live for a second and then go: replaying a long log (leases inspect, debug) makes much garbage of little
 	// state, and the collector would take a third of the time. GOGC in the environment wins.
 	if _, set := os.LookupEnv("GOGC"); !set && (len(os.Args) < 2 || os.Args[1] != "dev") {

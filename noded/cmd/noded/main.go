@@ -27,7 +27,12 @@ const (
 	exitUsage  = 2
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv)) }
+func main() {
+	if code, keeps := noded.Keep(os.Args); keeps {
+		os.Exit(code)
+	}
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv))
+}
 
 // run is main without the process around it.
 func run(args []string, stdout, stderr io.Writer, env configs.Env) int {
@@ -48,7 +53,7 @@ func run(args []string, stdout, stderr io.Writer, env configs.Env) int {
 	for _, w := range warnings {
 		log.Warn("configuration", "file", f.config, "warning", w.String())
 	}
-	d, err := noded.New(noded.Options{Config: config, Logger: log, Stdout: stdout, Version: version(), Env: env})
+	d, err := noded.New(noded.Options{Config: config, Logger: log, Stdout: stdout, Version: version(), Env: env, Keeper: noded.Keeper()})
 	if err != nil {
 		return refuse(stderr, err)
 	}
