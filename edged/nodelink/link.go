@@ -38,6 +38,7 @@ type link struct {
 	mu         sync.Mutex
 	ready      bool
 	leaving    bool // the node said goodbye: no new run
+	retired    bool // its session ended: no new run, and no command
 	isLost     bool
 	orderly    bool // lost, but what is queued is still sent
 	reason     fsm.Reason

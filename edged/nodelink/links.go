@@ -24,13 +24,15 @@ type Links struct {
 	fenceTimeout atomic.Int64 // ns
 
 	mu      sync.Mutex
-	links   map[fsm.NodeID]*link          // in being, one per node
-	last    map[fsm.NodeID]fsm.Generation // newest registered here
-	fenced  map[fsm.NodeID]fsm.Generation // newest that the machine fenced
-	regs    map[fsm.NodeID]chan struct{}  // held during a node's registration
-	leaving map[*link]struct{}            // lost, their end not yet commanded
-	closing bool                          // Goodbye was said
-	news    chan struct{}                 // closed and replaced when a node confirmed a configuration or a link came or went
+	links   map[fsm.NodeID]*link               // in being, one per node
+	old     map[*link]struct{}                 // transports of a session that ended; they carry what still runs
+	endings map[fsm.NodeID][]*nodepb.LinkEnded // the last fences of a node's links, at any edge
+	last    map[fsm.NodeID]fsm.Generation      // newest registered here
+	fenced  map[fsm.NodeID]fsm.Generation      // newest that the machine fenced
+	regs    map[fsm.NodeID]chan struct{}       // held during a node's registration
+	leaving map[*link]struct{}                 // lost, their end not yet commanded
+	closing bool                               // Goodbye was said
+	news    chan struct{}                      // closed and replaced when a node confirmed a configuration or a link came or went
 }
 
 // New returns Links that Run brings to life. It fails only if a required option is missing.
@@ -42,6 +44,8 @@ func New(o Options) (*Links, error) {
 		o:       o,
 		started: time.Now(),
 		links:   map[fsm.NodeID]*link{},
+		old:     map[*link]struct{}{},
+		endings: map[fsm.NodeID][]*nodepb.LinkEnded{},
 		last:    map[fsm.NodeID]fsm.Generation{},
 		fenced:  map[fsm.NodeID]fsm.Generation{},
 		regs:    map[fsm.NodeID]chan struct{}{},
@@ -70,7 +74,7 @@ func (l *Links) Run(ctx context.Context) error {
 	door.shut()
 	l.mu.Lock()
 	l.closing = true
-	for _, k := range l.links {
+	for k := range l.being() {
 		k.lose(fsm.ReasonGoodbye, true, false)
 	}
 	l.mu.Unlock()
@@ -84,34 +88,13 @@ func (l *Links) Run(ctx context.Context) error {
 	return fmt.Errorf("node listener: %w", err)
 }
 
-// Effects takes what the machine did to links without their asking. It does not block.
-func (l *Links) Effects(effects []fsm.Effect) {
-	for i := range effects {
-		switch e := &effects[i]; e.Kind {
-		case fsm.EffectLinkFenced:
-			l.mu.Lock()
-			l.fenced[e.Node] = max(l.fenced[e.Node], e.Generation)
-			if k := l.links[e.Node]; k != nil && k.generation == e.Generation {
-				k.ended(e.Reason)
-			}
-			l.mu.Unlock()
-		case fsm.EffectSessionEnded:
-			l.mu.Lock()
-			for _, k := range l.links {
-				k.ended(fsm.ReasonSessionEnded)
-			}
-			l.mu.Unlock()
-		}
-	}
-}
-
 // Goodbye ends all links in an orderly way: nodes are told, the links are fenced, nothing new is accepted. It returns
 // when that is done or ctx ends. Call it when no exchange is wanted any more.
 func (l *Links) Goodbye(ctx context.Context) {
 	l.mu.Lock()
 	l.closing = true
 	var waits []*link
-	for _, k := range l.links {
+	for k := range l.being() {
 		k.dismiss()
 		waits = append(waits, k)
 	}
@@ -148,6 +131,9 @@ func (l *Links) insert(k *link) {
 	l.links[k.node] = k
 	l.leaving[k] = struct{}{}
 	l.last[k.node] = max(l.last[k.node], k.generation)
+	for _, e := range l.endings[k.node] {
+		k.send(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_LinkEnded{LinkEnded: e}})
+	}
 	l.catchUp(k)
 	l.tell()
 	if k.generation <= l.fenced[k.node] {
@@ -164,6 +150,7 @@ func (l *Links) remove(k *link) {
 	if l.links[k.node] == k {
 		delete(l.links, k.node)
 	}
+	delete(l.old, k)
 	l.tell()
 }
 

@@ -93,7 +93,7 @@ func (k *link) offer(c *dataConn) {
 // take returns a connection, waiting up to ConnectWait for one. Refusals are ends of the exchange.
 func (k *link) take(ctx context.Context) (*dataConn, *End) {
 	k.mu.Lock()
-	if k.isLost || k.leaving {
+	if k.isLost || k.leaving || k.retired {
 		k.mu.Unlock()
 		return nil, &End{Dispatched: DispatchedNo, Code: CodeLinkLost, Message: "the node's link is gone"}
 	}
@@ -177,7 +177,7 @@ func (k *link) tend() {
 	if old > 0 {
 		k.pool.idle = append([]*dataConn(nil), k.pool.idle[old:]...)
 	}
-	if k.ready && (len(k.pool.waiters) > 0 || 2*len(k.pool.idle) < k.links.o.SpareConnections) {
+	if k.ready && !k.retired && (len(k.pool.waiters) > 0 || 2*len(k.pool.idle) < k.links.o.SpareConnections) {
 		k.ask()
 	}
 }

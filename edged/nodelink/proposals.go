@@ -148,7 +148,7 @@ func (k *link) propose(ctx context.Context) {
 		}
 		if ctx.Err() != nil || k.links.o.Permanent(err) {
 			k.links.o.Logger.Warn("link: a command has no outcome", "node", k.node, "generation", k.generation, "error", err)
-			k.lose(fsm.ReasonSessionEnded, false, false)
+			k.links.giveUp(k)
 			return
 		}
 		k.proposals.again(cmd)

@@ -92,7 +92,7 @@ type run struct {
 func (k *link) begin(x *Exchange, c *dataConn) *run {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.isLost {
+	if k.isLost || k.retired {
 		delete(k.pool.busy, c)
 		c.shut()
 		return nil
@@ -103,7 +103,7 @@ func (k *link) begin(x *Exchange, c *dataConn) *run {
 	return r
 }
 
-// finish ends a run, and with it a link that only waited for its last one.
+// finish ends a run, and with it a link that only waits for its last one.
 func (k *link) finish(r *run, reusable bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -114,7 +114,11 @@ func (k *link) finish(r *run, reusable bool) {
 	} else {
 		r.conn.shut()
 	}
-	if k.leaving && len(k.runs) == 0 {
+	switch {
+	case len(k.runs) > 0:
+	case k.retired:
+		k.loseLocked(fsm.ReasonSessionEnded, false, true)
+	case k.leaving:
 		k.loseLocked(fsm.ReasonGoodbye, true, true)
 	}
 }
