@@ -1,0 +1,100 @@
+package nodelink
+
+import (
+	"iter"
+
+	"iop/fsm"
+	"iop/proto/nodepb"
+)
+
+// endingsMax is how many fences of a node's links are kept for a link that is just being registered: it would not be told
+// else. Those that come later are told at once.
+const endingsMax = 16
+
+// Effects takes what the machine did to links without their asking: to those of this edge, and to the others of their
+// nodes. It does not block.
+func (l *Links) Effects(effects []fsm.Effect) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range effects {
+		switch e := &effects[i]; e.Kind {
+		case fsm.EffectLinkFenced:
+			l.fencedBy(e)
+		case fsm.EffectSessionEnded:
+			for _, k := range l.links {
+				l.retire(k)
+			}
+		}
+	}
+}
+
+// fencedBy ends the link that the machine fenced, or tells its node over the one that it has here.
+func (l *Links) fencedBy(e *fsm.Effect) {
+	if e.Edge == l.o.Edge {
+		l.fenced[e.Node] = max(l.fenced[e.Node], e.Generation)
+	}
+	ended := &nodepb.LinkEnded{Generation: uint64(e.Generation), Reason: e.Reason.String()}
+	list := append(l.endings[e.Node], ended)
+	l.endings[e.Node] = list[max(0, len(list)-endingsMax):]
+	k := l.links[e.Node]
+	switch {
+	case k == nil:
+	case k.generation != e.Generation:
+		k.send(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_LinkEnded{LinkEnded: ended}})
+	case e.Reason == fsm.ReasonSessionEnded:
+		l.retire(k)
+	default:
+		k.ended(e.Reason)
+	}
+}
+
+// retire takes a link out whose session ended while the edge lives. The node registers anew; the transport stays until
+// what runs over it has ended. l is locked.
+func (l *Links) retire(k *link) {
+	delete(l.links, k.node)
+	if k.retire() {
+		l.old[k] = struct{}{}
+	}
+	l.tell()
+}
+
+// giveUp retires a link of whose session nothing can be commanded any more.
+func (l *Links) giveUp(k *link) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.links[k.node] == k {
+		l.retire(k)
+	}
+}
+
+// retire tells the node, and loses the link unless something runs over it.
+func (k *link) retire() (stays bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.sendLocked(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_LinkEnded{LinkEnded: &nodepb.LinkEnded{
+		Generation: uint64(k.generation), Reason: fsm.ReasonSessionEnded.String(),
+	}}})
+	if k.isLost || len(k.runs) == 0 {
+		k.loseLocked(fsm.ReasonSessionEnded, false, true)
+		return false
+	}
+	k.retired = true
+	k.proposals.end(fsm.ReasonSessionEnded, false)
+	return true
+}
+
+// being are all links with a transport; l is locked.
+func (l *Links) being() iter.Seq[*link] {
+	return func(yield func(*link) bool) {
+		for _, k := range l.links {
+			if !yield(k) {
+				return
+			}
+		}
+		for k := range l.old {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
