@@ -38,6 +38,7 @@ const stopWaitDefault = 30 * time.Second
 // Daemon is a node. Run brings it to life, once.
 type Daemon struct {
 	config  configs.NodeSelf
+	version string
 	log     *slog.Logger
 	stdout  io.Writer
 	hands   *hands
@@ -54,7 +55,7 @@ func New(o Options) (*Daemon, error) {
 		return nil, errors.New("noded: no configuration")
 	}
 	o = withDefaults(o)
-	d := &Daemon{config: o.Config.Node, log: o.Logger, stdout: o.Stdout, ready: make(chan struct{})}
+	d := &Daemon{config: o.Config.Node, version: o.Version, log: o.Logger, stdout: o.Stdout, ready: make(chan struct{})}
 	d.monitor = newMonitor(o.Logger, d.report)
 	d.hands = newHands(builder{keys: o.Config.Env, env: o.Env, dataDir: o.Config.Node.DataDir, keeper: o.Keeper, rhythm: defaultRhythm()}, d.monitor, o.Logger)
 	security, err := loadTLS(d.config.TLS)
