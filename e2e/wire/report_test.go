@@ -102,6 +102,7 @@ type second struct {
 	session fsm.SessionID
 	seq     uint64
 	mine    []fsm.Command
+	after   func(fsm.Command) // under the lock, before the outcome is known; may be nil
 }
 
 func (s *second) Do(ctx context.Context, cmd fsm.Command) (fsm.Outcome, error) {
@@ -113,7 +114,11 @@ func (s *second) Do(ctx context.Context, cmd fsm.Command) (fsm.Outcome, error) {
 	s.mine = append(s.mine, cmd)
 	s.cluster.seq, s.seq = s.seq, s.cluster.seq
 	defer func() { s.cluster.seq, s.seq = s.seq, s.cluster.seq }()
-	return s.applyLocked(s.session, cmd), nil
+	out := s.applyLocked(s.session, cmd)
+	if s.after != nil {
+		s.after(cmd)
+	}
+	return out, nil
 }
 
 func (s *second) commands() []fsm.Command {
