@@ -18,12 +18,22 @@ type flags struct {
 	version bool
 }
 
+const help = `Usage: noded --config FILE [flags]        run the node
+       noded check --config FILE          ask edges and backends whether all is well; changes nothing
+       noded service print|install|uninstall
+
+`
+
 // parseFlags reads the command line; the config's path may come from IOP_CONFIG. It has told the user what is wrong
 // when it returns an error.
 func parseFlags(args []string, stderr io.Writer, env configs.Env) (flags, error) {
 	var f flags
 	set := flag.NewFlagSet("noded", flag.ContinueOnError)
 	set.SetOutput(stderr)
+	set.Usage = func() {
+		_, _ = io.WriteString(stderr, help)
+		set.PrintDefaults()
+	}
 	set.StringVar(&f.config, "config", "", "node file (or IOP_CONFIG)")
 	set.StringVar(&f.format, "log-format", "text", "text or json")
 	set.TextVar(&f.level, "log-level", slog.LevelInfo, "debug, info, warn or error")

@@ -19,6 +19,7 @@ import (
 
 	"iop/configs"
 	"iop/noded"
+	"iop/noded/service"
 )
 
 const (
@@ -31,11 +32,29 @@ func main() {
 	if code, keeps := noded.Keep(os.Args); keeps {
 		os.Exit(code)
 	}
+	if service.Managed() {
+		os.Exit(service.Serve(func(ctx context.Context, log io.Writer) int {
+			return serve(ctx, os.Args[1:], io.Discard, log, os.LookupEnv)
+		}))
+	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv))
 }
 
 // run is main without the process around it.
 func run(args []string, stdout, stderr io.Writer, env configs.Env) int {
+	if len(args) > 0 {
+		switch args[0] {
+		case "check":
+			return check(args[1:], stdout, stderr, env)
+		case "service":
+			return manage(args[1:], stdout, stderr, env)
+		}
+	}
+	return serve(context.Background(), args, stdout, stderr, env)
+}
+
+// serve runs the node until a signal, or the end of parent, stops it.
+func serve(parent context.Context, args []string, stdout, stderr io.Writer, env configs.Env) int {
 	f, err := parseFlags(args, stderr, env)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -57,7 +76,7 @@ func run(args []string, stdout, stderr io.Writer, env configs.Env) int {
 	if err != nil {
 		return refuse(stderr, err)
 	}
-	ctx, stop := stopOnSignals(log, os.Exit)
+	ctx, stop := stopOnSignals(parent, log, os.Exit)
 	defer stop()
 	if err := d.Run(ctx); err != nil {
 		log.Error("noded failed", "error", err)
@@ -67,8 +86,8 @@ func run(args []string, stdout, stderr io.Writer, env configs.Env) int {
 }
 
 // stopOnSignals ends the context at the first SIGINT, SIGTERM or console event, and calls exit at the second.
-func stopOnSignals(log *slog.Logger, exit func(code int)) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+func stopOnSignals(parent context.Context, log *slog.Logger, exit func(code int)) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})

@@ -69,7 +69,7 @@ func TestASignalStopsInOrder(t *testing.T) {
 
 func TestASecondSignalStopsAtOnce(t *testing.T) {
 	exited := make(chan int, 1)
-	ctx, stop := stopOnSignals(slog.New(slog.DiscardHandler), func(code int) { exited <- code })
+	ctx, stop := stopOnSignals(t.Context(), slog.New(slog.DiscardHandler), func(code int) { exited <- code })
 	defer stop()
 	signal := func() {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
