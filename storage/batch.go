@@ -38,7 +38,14 @@ type batch struct {
 	seq    uint64        // this and the next two are given when it is taken, and stay when it is sent again
 	ack    uint64
 	sum    uint64
-	queued int64 // bytes that it counts for in the queue
+	queued int64         // bytes that it counts for in the queue
+	sent   time.Duration // when it was taken last, on the store's clock
+	sends  int           // how often
+
+	// Of another replica: the encoded batch, with its header, and how many commands it has. It has no lane, and nobody
+	// here waits for it.
+	foreign []byte
+	count   int
 }
 
 type part struct {
@@ -70,9 +77,9 @@ func (b *batch) add(c fsm.Command, to Receiver) int {
 	return b.front.add(c, to)
 }
 
-func (b *batch) size() int { return len(b.front.bytes) + len(b.back.bytes) }
+func (b *batch) size() int { return len(b.front.bytes) + len(b.back.bytes) + len(b.foreign) }
 
-func (b *batch) commands() int { return len(b.front.to) + len(b.back.to) }
+func (b *batch) commands() int { return len(b.front.to) + len(b.back.to) + b.count }
 
 // full tells that nothing more should be added.
 func (b *batch) full() bool { return b.size() >= entryBytesMax || b.commands() >= entryCommandsMax }

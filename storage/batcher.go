@@ -2,6 +2,7 @@ package storage
 
 import (
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"iop/fsm"
@@ -35,8 +36,9 @@ type batcher struct {
 	done     chan struct{}
 	expiries lane // of session 0, for Expire
 
-	term    uint64   // whose barrier was applied; 0 = not the leader
-	expired fsm.Time // deadline that the last Expire was for
+	term    uint64        // whose barrier was applied; 0 = not the leader
+	ledTerm atomic.Uint64 // the same for others
+	expired fsm.Time      // deadline that the last Expire was for
 	retryAt time.Duration
 
 	counts counts
@@ -74,6 +76,7 @@ func (b *batcher) run() {
 func (b *batcher) lead() bool {
 	if !b.log.leading() {
 		b.term = 0
+		b.ledTerm.Store(0)
 		return false
 	}
 	term := b.log.term()
@@ -85,6 +88,8 @@ func (b *batcher) lead() bool {
 	}
 	b.replica.view(func(m *fsm.Machine) { b.clock.anchor(m.Now()) })
 	b.term = term
+	b.queue.resend(0) // what was sent to, or by, the leader before
+	b.ledTerm.Store(term)
 	select {
 	case <-b.ready:
 	default:

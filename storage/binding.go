@@ -41,18 +41,22 @@ func (id *identity) bound(dir string, log raft.StableStore) error {
 }
 
 // coherent refuses a directory whose log and snapshots do not make one history.
-func coherent(dir string, snapshot *raft.SnapshotMeta, first, last uint64, log logFile) error {
+func (id *identity) coherent(dir string, snapshot *raft.SnapshotMeta, first, last uint64, log logFile) error {
 	taken := uint64(0)
 	if snapshot != nil {
 		taken = snapshot.Index
 	}
 	switch {
+	case last == 0 && id.State == stateJoining && snapshot == nil:
+		return nil // it was taken into a cluster and has nothing of it yet
+	case snapshot != nil && last < taken && installed(log) == snapshot.ID:
+		return nil // the leader's snapshot took the log's place (installed.go)
 	case last == 0:
 		return fmt.Errorf("%w: the log in %s is empty although the replica was in use; %s", ErrDamaged, dir, wayOut)
 	case first > taken+1:
 		return fmt.Errorf("%w: the log in %s begins at %d but the newest snapshot ends at %d; put the missing snapshot back, or restore the directory from a backup",
 			ErrDamaged, dir, first, taken)
-	case last < taken: // a replica that is alone takes no snapshot from another: what is in it was in the log before
+	case last < taken: // what is in a snapshot of its own was in the log before
 		return fmt.Errorf("%w: %s/%s ends at entry %d but the newest snapshot at %d: it is older than the snapshot; put the newer log back, or restore the directory from a backup",
 			ErrDamaged, dir, logDB, last, taken)
 	}
@@ -116,10 +120,10 @@ func (id *identity) examine(dir string) (snapshot *raft.SnapshotMeta, err error)
 	if snapshot != nil {
 		taken = snapshot.Index
 	}
-	if err := coherent(dir, snapshot, first, last, log); err != nil {
+	if err := id.coherent(dir, snapshot, first, last, log); err != nil {
 		return nil, err
 	}
-	return snapshot, verifyTail(dir, taken+1, last, log)
+	return snapshot, verifyTail(dir, max(taken+1, first), last, log)
 }
 
 // verifyTail reads the entries that will be applied, so that what is wrong with one is said before any is.

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
@@ -40,6 +41,8 @@ type directory struct {
 	lock     *os.File
 	identity *identity
 	fresh    bool // nothing was ever acknowledged from it
+
+	mu sync.Mutex // of identity's Cluster and State, which a first start with peers settles while others ask
 }
 
 // openDirectory takes the directory and finds out what it is; it makes a new one if there is nothing.
@@ -81,7 +84,7 @@ func (d *directory) identify(replica, program string) error {
 	if err := id.belongs(d.path, replica); err != nil {
 		return err
 	}
-	d.identity, d.fresh = id, id.State == stateNew
+	d.identity, d.fresh = id, id.State == stateNew || id.State == stateForming
 	if err := d.sweep(); err != nil {
 		return err
 	}
@@ -193,11 +196,7 @@ func makeDirectory(path string) error {
 }
 
 // ready notes that the first start is finished.
-func (d *directory) ready() error {
-	d.identity.State = stateReady
-	d.fresh = false
-	return d.identity.write(d.path)
-}
+func (d *directory) ready() error { return d.become(d.identity.Cluster, stateReady) }
 
 func (d *directory) file(name string) string { return filepath.Join(d.path, name) }
 

@@ -77,6 +77,18 @@ func (d *dispatcher) wake() {
 	}
 }
 
+// refuse tells receivers that there is no leader.
+func (d *dispatcher) refuse(list []Receiver) {
+	if len(list) == 0 {
+		return
+	}
+	var h handover
+	for _, to := range list {
+		h.answers = append(h.answers, answer{to: to, err: ErrNoLeader})
+	}
+	d.hand(h)
+}
+
 // stop has run end when everything handed before was delivered.
 func (d *dispatcher) stop() {
 	d.mu.Lock()

@@ -6,8 +6,6 @@ import (
 	"hash/crc64"
 	"math"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"iop/fsm"
 )
 
@@ -45,11 +43,7 @@ func appendRecord(b []byte, r *record) []byte {
 	b = appendUint(b, 4, uint64(r.elapsed))
 	b = appendUint(b, 5, uint64(r.wall))
 	for _, batch := range r.batches {
-		b = protowire.AppendTag(b, 6, bytesType)
-		b = protowire.AppendVarint(b, uint64(batch.headerSize()+batch.size()))
-		b = batch.appendHeader(b)
-		b = append(b, batch.front.bytes...)
-		b = append(b, batch.back.bytes...)
+		b = appendBatch(b, batch)
 	}
 	return b
 }

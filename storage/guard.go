@@ -99,7 +99,13 @@ func (g *guard) DeleteRange(low, high uint64) error {
 		return fmt.Errorf("read the log: %w", err)
 	}
 	if high >= last {
-		return g.write("truncate log.db", func() error { return g.logFile.DeleteRange(low, high) })
+		if err := g.write("truncate log.db", func() error { return g.logFile.DeleteRange(low, high) }); err != nil {
+			return err
+		}
+		if first, err := g.FirstIndex(); err == nil && first == 0 {
+			g.history.cut(high)
+		}
+		return nil
 	}
 	keep := min(g.history.keepFrom(last), high+1)
 	if g.cutAt != nil {

@@ -24,7 +24,8 @@ const (
 //	{"format": 2, "cluster": "9f…", "replica": "edge-1", "program": "v0.1.0", "state": "ready"}
 //
 // The state is "new" from before the log is made until the replica is a member; in between nothing can have been
-// acknowledged, so a start that was interrupted there is begun again. Once "ready", the log must be there.
+// acknowledged, so a start that was interrupted there is begun again. Once "ready", the log must be there. For "forming"
+// and "joining" see form.go.
 type identity struct {
 	Format  int    `json:"format"`
 	Cluster string `json:"cluster"` // id, minted at the first start
@@ -37,6 +38,10 @@ const (
 	stateNew   = "new"
 	stateReady = "ready"
 )
+
+func knownState(s string) bool {
+	return s == stateNew || s == stateReady || s == stateForming || s == stateJoining
+}
 
 func mintIdentity(replica, program string) (*identity, error) {
 	id := make([]byte, 16)
@@ -66,7 +71,7 @@ func readIdentity(dir string) (*identity, error) {
 		return nil, fmt.Errorf("%w: %s has format %d, written by version %q; this one reads up to format %d: run that version or a newer one",
 			ErrNewer, path, id.Format, id.Program, dirFormat)
 	}
-	if id.Format < 1 || id.Cluster == "" || id.Replica == "" || id.State != stateNew && id.State != stateReady {
+	if id.Format < 1 || id.Cluster == "" || id.Replica == "" || !knownState(id.State) {
 		return nil, fmt.Errorf("%w: %s is incomplete; restore the directory from a backup", ErrDamaged, path)
 	}
 	return id, nil

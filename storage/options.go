@@ -25,6 +25,7 @@ type Options struct {
 	hungAfter    time.Duration // 0 = hungWrite
 	snapshotEach uint64        // entries; 0 = snapshotEntries
 	keepEntries  uint64        // 0 = historyEntriesMin
+	checkEach    uint64        // entries; 0 = checkEach
 }
 
 // History bounds how much of the log is kept for looking back. At least historyEntriesMin entries stay anyway.
@@ -58,6 +59,9 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.snapshotEach == 0 {
 		o.snapshotEach = snapshotEntries
+	}
+	if o.checkEach == 0 {
+		o.checkEach = checkEach
 	}
 	if o.keepEntries == 0 {
 		o.keepEntries = historyEntriesMin

@@ -55,7 +55,7 @@ func openPast(dir string) (_ *Past, err error) {
 	}
 	p := &Past{dir: dir, cluster: id.Cluster}
 	p.info = Info{Dir: dir, Cluster: id.Cluster, Replica: id.Replica, Program: id.Program, Format: id.Format}
-	if id.State != stateReady {
+	if id.State != stateReady && id.State != stateJoining {
 		return nil, fmt.Errorf("%w: its first start was not finished, it holds nothing yet", ErrNotOurs)
 	}
 	lock, err := shareLock(filepath.Join(dir, lockFile))
@@ -100,6 +100,11 @@ func (p *Past) look() error {
 		return err
 	}
 	first := p.info.FirstIndex
+	if n := len(names); n > 0 { // the leader's snapshot may have taken the log's place
+		if newest, ok := snapshotIndex(names[0]); ok && newest > p.info.LastIndex {
+			first, p.info.FirstIndex, p.info.LastIndex = newest+1, 0, 0
+		}
+	}
 	if first == 1 {
 		p.bases = append(p.bases, base{})
 	}
@@ -175,7 +180,7 @@ func (p *Past) restore(b base) (*fsm.Machine, error) {
 	if err != nil {
 		return nil, store.wayOut(b.name, err)
 	}
-	r := &replica{cluster: p.cluster}
+	r := &replica{cluster: func() string { return p.cluster }}
 	if err := errors.Join(r.restore(from), from.Close()); err != nil {
 		return nil, store.wayOut(b.name, err)
 	}

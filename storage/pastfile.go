@@ -63,7 +63,7 @@ func verifyLog(dir string, id *identity, snapshot *raft.SnapshotMeta) (err error
 	if err != nil {
 		return fmt.Errorf("read the log: %w", err)
 	}
-	return coherent(dir, snapshot, first, last, log)
+	return id.coherent(dir, snapshot, first, last, log)
 }
 
 // guarded turns what bbolt does with a damaged page (a panic, or a fault of memory) into an error.

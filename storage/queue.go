@@ -35,6 +35,8 @@ type lane struct {
 type queue struct {
 	clock func() time.Duration
 	kick  chan struct{} // has one item when there may be something to take
+	// forward is kick while forwarding is set: then not the batcher takes, but the forwarder.
+	forward chan struct{}
 
 	mu       sync.Mutex
 	closed   error               // set once nothing is taken any more
@@ -45,6 +47,15 @@ type queue struct {
 	bytes    int64               // of all under way
 	oldest   time.Duration       // since when the oldest in flight is under way
 	overload uint64
+	// What other replicas sent (foreign.go), and whose turn it is.
+	foreign      []*batch
+	foreignBytes int64
+	foreignTurn  bool
+
+	forwarding bool
+	noLeader   bool          // there is no leader; how old something is says nothing
+	refusing   bool          // there was none for so long that requests are refused
+	ledSince   time.Duration // when there was one again
 	// How many batches were not delivered yet, and who waits for there being none.
 	undelivered int
 	draining    []*drained
@@ -56,12 +67,17 @@ type batchKey struct {
 }
 
 func newQueue(clock func() time.Duration) *queue {
-	return &queue{clock: clock, kick: make(chan struct{}, 1), flight: map[batchKey]*batch{}}
+	return &queue{clock: clock, kick: make(chan struct{}, 1), forward: make(chan struct{}, 1), flight: map[batchKey]*batch{}}
 }
 
+// wake tells whoever takes. Call with mu held.
 func (q *queue) wake() {
+	to := q.kick
+	if q.forwarding {
+		to = q.forward
+	}
 	select {
-	case q.kick <- struct{}{}:
+	case to <- struct{}{}:
 	default:
 	}
 }
@@ -75,6 +91,8 @@ func (q *queue) put(l *lane, c fsm.Command, to Receiver, hurry bool) error {
 		return q.closed
 	case l.ended != nil:
 		return l.ended
+	case q.refusing && refusable(c):
+		return ErrNoLeader
 	case refusable(c) && q.behind():
 		q.overload++
 		return ErrOverloaded
@@ -89,7 +107,7 @@ func (q *queue) put(l *lane, c fsm.Command, to Receiver, hurry bool) error {
 			l.listed = true
 			q.lanes = append(q.lanes, l)
 		}
-		defer q.wake()
+		q.wake()
 	}
 	size := int64(b.add(c, to) + itemCost)
 	b.queued += size
@@ -117,6 +135,9 @@ func (q *queue) behind() bool {
 	if q.bytes >= queueBytesMax {
 		return true
 	}
+	if q.noLeader {
+		return false
+	}
 	since := q.oldest
 	if len(q.flight) == 0 {
 		if len(q.lanes) == 0 {
@@ -124,7 +145,7 @@ func (q *queue) behind() bool {
 		}
 		since = q.lanes[0].queued[0].since
 	}
-	return q.clock()-since > behindMax
+	return q.clock()-max(since, q.ledSince) > behindMax
 }
 
 // open returns the batch that the next command joins, nil if there is none.
@@ -139,7 +160,7 @@ func (l *lane) open() *batch {
 func (q *queue) state() (any, hurry bool, since time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.again) > 0 {
+	if len(q.again) > 0 || len(q.foreign) > 0 {
 		return true, true, 0
 	}
 	if len(q.lanes) == 0 {
@@ -151,20 +172,32 @@ func (q *queue) state() (any, hurry bool, since time.Duration) {
 // take removes what fits into one entry, the lanes in turn. Batches that were sent without a known outcome go first.
 func (q *queue) take() []*batch {
 	out, fresh := q.takeLocked()
-	for _, b := range out[len(out)-fresh:] {
-		b.sum = commandSum(b.front.bytes, b.back.bytes)
+	if len(fresh) == 0 {
+		return out
+	}
+	sums := make([]uint64, len(fresh))
+	for i, b := range fresh { // not under the lock: nothing can be added to them any more
+		sums[i] = commandSum(b.front.bytes, b.back.bytes)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, b := range fresh {
+		b.sum = sums[i]
 	}
 	return out
 }
 
-func (q *queue) takeLocked() (out []*batch, fresh int) {
+func (q *queue) takeLocked() (out, fresh []*batch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	commands, bytes := 0, 0
 	fits := func(b *batch) bool {
 		return len(out) == 0 || commands+b.commands() <= entryCommandsMax && bytes+b.size() <= entryBytesMax
 	}
+	now := q.clock()
 	use := func(b *batch) {
+		b.sent = now
+		b.sends++
 		out = append(out, b)
 		commands += b.commands()
 		bytes += b.size()
@@ -173,11 +206,25 @@ func (q *queue) takeLocked() (out []*batch, fresh int) {
 		use(q.again[0])
 		q.again = q.again[1:]
 	}
-	for len(q.again) == 0 && len(q.lanes) > 0 && fits(q.lanes[0].queued[0]) {
-		use(q.shift())
-		fresh++
+	if q.foreignTurn = !q.foreignTurn; q.foreignTurn {
+		q.takeForeign(fits, use)
 	}
+	for len(q.again) == 0 && len(q.lanes) > 0 && fits(q.lanes[0].queued[0]) {
+		b := q.shift()
+		use(b)
+		fresh = append(fresh, b)
+	}
+	q.takeForeign(fits, use)
 	return out, fresh
+}
+
+func (q *queue) takeForeign(fits func(*batch) bool, use func(*batch)) {
+	for len(q.foreign) > 0 && !q.forwarding && fits(q.foreign[0]) {
+		use(q.foreign[0])
+		q.foreignBytes -= int64(len(q.foreign[0].foreign))
+		q.foreign[0] = nil
+		q.foreign = q.foreign[1:]
+	}
 }
 
 // shift takes the first batch of the first lane, numbers it, and puts the lane behind the others.
@@ -211,16 +258,89 @@ func (q *queue) shift() *batch {
 	return b
 }
 
-// lost puts batches back whose outcome is unknown. They keep their numbers, so that nothing is done twice.
+// lost puts batches back whose outcome is unknown. They keep their numbers, so that nothing is done twice. Those of other
+// replicas are sent again by these.
 func (q *queue) lost(batches []*batch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, b := range batches {
-		if q.flight[batchKey{b.lane.id, b.seq}] == b { // else its outcome came after all
+		if b.foreign == nil && q.flight[batchKey{b.lane.id, b.seq}] == b && !slices.Contains(q.again, b) { // else its outcome came after all
 			q.again = append(q.again, b)
 		}
 	}
+	sortBatches(q.again)
 	q.wake()
+}
+
+// resend puts everything under way back if any of it was sent longer ago than that and has no outcome.
+func (q *queue) resend(after time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if after > 0 {
+		if len(q.again) > 0 || len(q.flight) == 0 {
+			return
+		}
+		late := false
+		now := q.clock()
+		for _, b := range q.flight {
+			late = late || now-b.sent > after
+		}
+		if !late {
+			return
+		}
+	}
+	q.again = q.again[:0]
+	for _, b := range q.flight {
+		if b.sum != 0 { // else it is just being sent for the first time
+			q.again = append(q.again, b)
+		}
+	}
+	sortBatches(q.again)
+	if len(q.again) > 0 {
+		q.wake()
+	}
+}
+
+// gap has everything of a session that is under way sent again, in order: the log has a later batch than the machine
+// expects, so one before got lost on its way.
+func (q *queue) gap(session fsm.SessionID, seq, sum uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	b := q.flight[batchKey{session, seq}]
+	if b == nil || b.sum != sum || slices.Contains(q.again, b) {
+		return
+	}
+	for _, x := range b.lane.flight {
+		if x.sum != 0 && !slices.Contains(q.again, x) {
+			q.again = append(q.again, x)
+		}
+	}
+	sortBatches(q.again)
+	q.wake()
+}
+
+// setForwarding says who takes what is queued: the forwarder, or the batcher.
+func (q *queue) setForwarding(on bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.forwarding == on {
+		return
+	}
+	q.forwarding = on
+	if on {
+		q.foreign, q.foreignBytes = nil, 0 // sent when this replica led: the others send them again, to the next leader
+	}
+	q.wake()
+}
+
+// led says whether there is a leader.
+func (q *queue) led(yes bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.noLeader = !yes
+	if yes {
+		q.refusing, q.ledSince = false, q.clock()
+	}
 }
 
 // answered returns the batch that an applied one belongs to, nil if it is not of this process or was answered before.

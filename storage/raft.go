@@ -27,8 +27,10 @@ var errNotLeading = errors.New("not the leader")
 // somebody sets another one, and nobody does.
 type raftLog struct {
 	raft    *raft.Raft
+	group   *group // nil = alone
 	lead    atomic.Bool
 	changed chan struct{}
+	leaders chan raft.Observation // of a group: another leader, or none
 	quit    chan struct{}
 	done    chan struct{}
 }
@@ -39,6 +41,7 @@ type raftParts struct {
 	snaps   raft.SnapshotStore
 	machine stateMachine
 	logger  *slog.Logger
+	group   *group // nil = alone
 	// trailing is how many entries raft keeps at least behind a snapshot; guard keeps more. With one entry in flight,
 	// historyEntriesMin also keep a follower that falls behind during a snapshot from needing another one for ever.
 	trailing uint64
@@ -51,6 +54,10 @@ func raftConfig(p *raftParts) *raft.Config {
 	c.HeartbeatTimeout = electionTimeout + time.Millisecond // elect lowers it
 	c.ElectionTimeout = electionTimeout + time.Millisecond
 	c.LeaderLeaseTimeout = leaderLease
+	if p.group != nil {
+		c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = electionTime+time.Millisecond, electionTime+time.Millisecond, leaseTime
+		c.ShutdownOnRemove = false // the store ends itself, and says why
+	}
 	c.TrailingLogs = p.trailing
 	c.SnapshotInterval = 365 * 24 * time.Hour // the store decides when, see snapshotter
 	c.SnapshotThreshold = 1 << 62
@@ -58,36 +65,75 @@ func raftConfig(p *raftParts) *raft.Config {
 	return c
 }
 
-// bootstrapRaft makes this replica the only voter of a new cluster.
-func bootstrapRaft(p *raftParts) error {
+// bootstrapRaft begins a cluster of these members: it writes the first entry of the log.
+func bootstrapRaft(p *raftParts, members []Member) error {
 	_, transport := raft.NewInmemTransport(raft.ServerAddress(p.replica))
-	members := raft.Configuration{Servers: []raft.Server{{
-		ID: raft.ServerID(p.replica), Address: raft.ServerAddress(p.replica), Suffrage: raft.Voter,
-	}}}
-	return raft.BootstrapCluster(raftConfig(p), p.logs, p.logs, p.snaps, transport, members)
+	var c raft.Configuration
+	for _, m := range members {
+		c.Servers = append(c.Servers, raft.Server{ID: raft.ServerID(m.ID), Address: raft.ServerAddress(m.Address), Suffrage: raft.Voter})
+	}
+	return raft.BootstrapCluster(raftConfig(p), p.logs, p.logs, p.snaps, transport, c)
 }
 
 // startRaft opens the log and starts to take part. The state machine is called from now on.
 func startRaft(p *raftParts) (*raftLog, error) {
-	_, transport := raft.NewInmemTransport(raft.ServerAddress(p.replica))
-	r, err := raft.NewRaft(raftConfig(p), &raftMachine{p.machine}, p.logs, p.logs, p.snaps, transport)
+	l := &raftLog{group: p.group, changed: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+	var fsm raft.FSM = &raftMachine{p.machine}
+	var trans raft.Transport
+	if p.group == nil {
+		_, trans = raft.NewInmemTransport(raft.ServerAddress(p.replica))
+	} else {
+		t := newTransport(p.group, p)
+		p.group.peers.send = func(id string, args *raft.AppendEntriesRequest) { l.tell(t, p.replica, id, args) }
+		trans, fsm = t, &raftGroupMachine{raftMachine{p.machine}, p.group}
+	}
+	r, err := raft.NewRaft(raftConfig(p), fsm, p.logs, p.logs, p.snaps, trans)
 	if err != nil {
+		if c, ok := trans.(raft.WithClose); ok {
+			err = errors.Join(err, c.Close())
+		}
 		return nil, err
 	}
-	l := &raftLog{raft: r, changed: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+	l.raft = r
+	if p.group == nil {
+		go l.follow()
+		return l, l.elect(electionTimeout)
+	}
+	l.leaders = make(chan raft.Observation, 16)
+	r.RegisterObserver(raft.NewObserver(l.leaders, false, func(o *raft.Observation) bool {
+		_, ok := o.Data.(raft.LeaderObservation)
+		return ok
+	}))
+	p.group.book.fill(r.GetConfiguration().Configuration())
 	go l.follow()
-	return l, l.elect()
+	if list := p.group.book.all(); len(list) == 1 && list[0].ID == p.replica {
+		return l, l.elect(electionTime)
+	}
+	return l, nil
 }
 
 // elect has a replica that is alone stand for election at once: lowering the heartbeat timeout makes a follower look
 // at its timer, and it has never heard of a leader.
-func (l *raftLog) elect() error {
+func (l *raftLog) elect(timeout time.Duration) error {
 	c := l.raft.ReloadableConfig()
-	c.HeartbeatTimeout, c.ElectionTimeout = electionTimeout, electionTimeout
+	c.HeartbeatTimeout, c.ElectionTimeout = timeout, timeout
 	if err := l.raft.ReloadConfig(c); err != nil {
 		return fmt.Errorf("configure raft: %w", err)
 	}
 	return nil
+}
+
+// tell sends a peer the commit index (notify.go).
+func (l *raftLog) tell(t *transport, self, id string, args *raft.AppendEntriesRequest) {
+	to, err := l.group.book.ServerAddr(raft.ServerID(id))
+	if err != nil || !l.lead.Load() || l.raft.CurrentTerm() != args.Term {
+		return
+	}
+	own := t.EncodePeer(raft.ServerID(self), t.LocalAddr())
+	args.RPCHeader = raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: own}
+	args.Leader = own
+	var resp raft.AppendEntriesResponse
+	_ = t.AppendEntries(raft.ServerID(id), to, args, &resp) // raft tells it in its own time, too
 }
 
 // follow keeps the role; it never calls raft.
@@ -97,13 +143,22 @@ func (l *raftLog) follow() {
 		select {
 		case lead := <-l.raft.LeaderCh():
 			l.lead.Store(lead)
-			select {
-			case l.changed <- struct{}{}:
-			default:
-			}
+			l.wake()
+		case <-l.leaders:
+			l.wake()
 		case <-l.quit:
 			return
 		}
+	}
+}
+
+func (l *raftLog) wake() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+	if l.group != nil {
+		l.group.forward.wake()
 	}
 }
 
@@ -114,9 +169,14 @@ func (l *raftLog) propose(entry []byte) error {
 	return l.raft.Apply(entry, 0).Error()
 }
 
-func (l *raftLog) barrier() error           { return l.raft.Barrier(0).Error() }
-func (l *raftLog) term() uint64             { return l.raft.CurrentTerm() }
-func (l *raftLog) leading() bool            { return l.lead.Load() }
+func (l *raftLog) barrier() error { return l.raft.Barrier(0).Error() }
+func (l *raftLog) term() uint64   { return l.raft.CurrentTerm() }
+func (l *raftLog) leading() bool  { return l.lead.Load() }
+func (l *raftLog) leader() string {
+	_, id := l.raft.LeaderWithID()
+	return string(id)
+}
+
 func (l *raftLog) changes() <-chan struct{} { return l.changed }
 func (l *raftLog) lastIndex() uint64        { return l.raft.LastIndex() }
 
@@ -158,6 +218,15 @@ func (m *raftMachine) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	return raftCapture{c}, nil
 }
+
+// raftGroupMachine also hears of the members.
+type raftGroupMachine struct {
+	raftMachine
+	group *group
+}
+
+// StoreConfiguration implements raft.ConfigurationStore.
+func (m *raftGroupMachine) StoreConfiguration(uint64, raft.Configuration) { m.group.nudge() }
 
 func (m *raftMachine) Restore(r io.ReadCloser) error { return m.machine.restore(r) }
 

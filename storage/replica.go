@@ -1,8 +1,10 @@
 package storage
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,10 +14,13 @@ import (
 
 // replica is the machine with the lock that readers share, fed by consensus.
 type replica struct {
-	cluster string // id, for snapshots
+	cluster func() string // id, for snapshots
 	queue   *queue
 	out     *dispatcher
 	fail    func(error)
+	told    func(index, term uint64) // told of each entry that was applied; nil = nobody
+	missed  func()                   // told when the state has jumped over entries; nil = nobody
+	digests *digests                 // nil = no checks
 
 	decode decoder // belongs to apply
 	halted bool    // an entry could not be understood: nothing is applied any more
@@ -26,6 +31,8 @@ type replica struct {
 	deadline atomic.Int64 // the machine's next, as fsm.Time; 0 = none
 	took     atomic.Int64 // how long the machine took over the last entry, in nanoseconds
 	captured atomic.Int64 // how long the last capture took, in nanoseconds
+	level    atomic.Uint32
+	waits    waits // who waits for an entry to be applied
 
 	mu      sync.RWMutex
 	machine *fsm.Machine
@@ -55,18 +62,63 @@ func (r *replica) apply(index, term uint64, data []byte) {
 	r.took.Store(int64(time.Since(start)))
 	h := handover{effects: append([]fsm.Effect(nil), res.Effects...)}
 	r.noted()
+	if r.digests != nil {
+		r.digests.applied(index, r.machine.Image)
+	}
 	r.mu.Unlock()
 	r.applied.Store(index)
 	r.bytes.Add(uint64(len(data)))
+	if r.told != nil {
+		r.told(index, term)
+	}
 	for i := range e.Batches {
-		in := &e.Batches[i]
-		if b := r.queue.answered(in.Session, in.Seq, in.Sum); b != nil {
-			h.answers = append(h.answers, answer{batch: b, outcomes: res.Outcomes[i]})
+		if a, ok := r.answer(&e.Batches[i], res.Outcomes[i]); ok {
+			h.answers = append(h.answers, a)
 		}
 	}
 	if len(h.answers) > 0 || len(h.effects) > 0 {
 		r.out.hand(h)
 	}
+	r.waits.reached(index)
+	if r.digests != nil {
+		for _, c := range res.Checks {
+			r.digests.compare(c)
+		}
+	}
+}
+
+// answer returns what a batch's receivers are told if it is of this process.
+func (r *replica) answer(in *fsm.Batch, outcomes []fsm.Outcome) (answer, bool) {
+	if len(outcomes) > 0 && outcomes[0].Code == fsm.SequenceGap {
+		r.queue.gap(in.Session, in.Seq, in.Sum)
+		return answer{}, false
+	}
+	b := r.queue.answered(in.Session, in.Seq, in.Sum)
+	if b == nil {
+		return answer{}, false
+	}
+	if in.Session == 0 && b.sends > 1 {
+		outcomes = r.settled(in.Commands, outcomes)
+	}
+	return answer{batch: b, outcomes: outcomes}, true
+}
+
+// settled looks at commands of no session that were sent more than once: a configuration that conflicts with itself was
+// applied the first time.
+func (r *replica) settled(commands []fsm.Command, outcomes []fsm.Outcome) []fsm.Outcome {
+	for i, c := range commands {
+		apply, ok := c.(*fsm.ApplyConfig)
+		if !ok || outcomes[i].Code != fsm.Refused || outcomes[i].Refusal != fsm.RefusalConflict {
+			continue
+		}
+		r.view(func(m *fsm.Machine) {
+			if bytes.Equal(m.Document(), apply.Document) && m.Revision() == apply.Expected+1 {
+				outcomes = slices.Clone(outcomes)
+				outcomes[i] = fsm.Outcome{Code: fsm.Applied, Revision: m.Revision(), Count: 1}
+			}
+		})
+	}
+	return outcomes
 }
 
 // noted keeps beside the machine what is read often. Call with mu held.
@@ -77,6 +129,7 @@ func (r *replica) noted() {
 		next = 0
 	}
 	r.deadline.Store(int64(next))
+	r.level.Store(r.machine.Level())
 }
 
 func (r *replica) capture() (capture, error) {
@@ -85,7 +138,7 @@ func (r *replica) capture() (capture, error) {
 	img := r.machine.Image()
 	r.mu.RUnlock()
 	r.captured.Store(int64(time.Since(start)))
-	return &imageCapture{cluster: r.cluster, image: img}, nil
+	return &imageCapture{cluster: r.cluster(), image: img}, nil
 }
 
 type imageCapture struct {
@@ -100,8 +153,8 @@ func (r *replica) restore(from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if cluster != r.cluster {
-		return fmt.Errorf("%w: it is of cluster %s, this directory of cluster %s", ErrDamaged, cluster, r.cluster)
+	if own := r.cluster(); cluster != own {
+		return fmt.Errorf("%w: it is of cluster %s, this directory of cluster %s", ErrDamaged, cluster, own)
 	}
 	m, err := fsm.Restore(img)
 	if err != nil {
@@ -112,5 +165,9 @@ func (r *replica) restore(from io.Reader) error {
 	r.noted()
 	r.mu.Unlock()
 	r.applied.Store(img.Index)
+	r.waits.reached(img.Index)
+	if r.missed != nil {
+		r.missed()
+	}
 	return nil
 }

@@ -40,6 +40,8 @@ type snapStore struct {
 	cluster string // id that the newest must have; "" = any
 	// first tells where the log begins, nil = no base is kept
 	first func() (uint64, error)
+	// log of this replica, to know a snapshot that comes from the leader: installed.go; nil = none comes
+	log logFile
 }
 
 func (s *snapStore) path(name string) string { return filepath.Join(s.dir, snapshotsDir, name) }
@@ -57,7 +59,7 @@ func (s *snapStore) Create(_ raft.SnapshotVersion, index, term uint64, members r
 	if err != nil {
 		return nil, fmt.Errorf("create snapshot %s: %w", name, err)
 	}
-	sink := &snapSink{store: s, name: name, file: f, to: bufio.NewWriterSize(f, 64<<10)}
+	sink := &snapSink{store: s, name: name, index: index, term: term, file: f, to: bufio.NewWriterSize(f, 64<<10)}
 	meta := marshal(&recordpb.SnapshotFile{
 		Index: index, Term: term, Configuration: raft.EncodeConfiguration(members), ConfigurationIndex: membersIndex,
 	})
@@ -135,6 +137,8 @@ func readSnapshotHead(r io.Reader) (*recordpb.SnapshotFile, int64, error) {
 type snapSink struct {
 	store *snapStore
 	name  string
+	index uint64
+	term  uint64
 	file  *os.File
 	to    *bufio.Writer
 	once  sync.Once
@@ -154,6 +158,13 @@ func (s *snapSink) Close() error {
 func (s *snapSink) finish() error {
 	temporary := s.store.path(s.name) + temporarySuffix
 	err := errors.Join(s.to.Flush(), s.file.Sync(), s.file.Close())
+	replaces := false
+	if err == nil {
+		replaces, err = s.store.outdated(s.index, s.term)
+	}
+	if err == nil && replaces {
+		err = s.store.install(temporary, s.name)
+	}
 	if err == nil {
 		err = os.Rename(temporary, s.store.path(s.name))
 	}
@@ -162,6 +173,11 @@ func (s *snapSink) finish() error {
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("write snapshot %s: %w", s.name, err), removeIfThere(temporary))
+	}
+	if replaces {
+		if err := replaceLog(s.store.log); err != nil {
+			return err
+		}
 	}
 	return s.store.reap()
 }

@@ -27,7 +27,8 @@ type Store struct {
 	watchers  *watchers
 	batcher   *batcher
 	snapshots *snapshotter
-	plain     *lane // of commands without a session
+	plain     *lane  // of commands without a session
+	group     *group // nil = alone for ever
 
 	quit   chan struct{}
 	helper sync.WaitGroup // goroutines that end with quit
@@ -73,12 +74,16 @@ func assemble(o Options, dir *directory) *Store {
 	s.queue = newQueue(monotonic)
 	s.watchers = newWatchers()
 	s.out = newDispatcher(s.queue, s.watchers)
-	s.replica = &replica{cluster: dir.identity.Cluster, queue: s.queue, out: s.out, fail: s.fail, machine: fsm.New()}
+	s.replica = &replica{cluster: s.Cluster, queue: s.queue, out: s.out, fail: s.fail, machine: fsm.New()}
+	s.replica.level.Store(fsm.LevelFirst)
 	s.guard = &guard{fail: s.fail, cutAt: s.snapStore().cutAt, history: &history{limit: o.History, least: o.keepEntries}}
 	s.plain = &lane{}
 	s.batcher = &batcher{
 		queue: s.queue, replica: s.replica, clock: clock{monotonic: monotonic}, observe: s.observe,
 		ready: make(chan struct{}), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	if o.Cluster != nil {
+		s.join()
 	}
 	s.snapshots = &snapshotter{each: o.snapshotEach, store: s, quit: make(chan struct{}), done: make(chan struct{})}
 	go s.out.run()
@@ -110,25 +115,25 @@ func (s *Store) start(ctx context.Context) error {
 	s.guard.logFile = s.dir.sealing(s.guard.logFile)
 	s.helper.Go(func() { s.guard.watch(s.options.hungAfter, s.quit) })
 	parts := &raftParts{
+		group:   s.group,
 		replica: s.options.Replica, logs: s.guard, snaps: s.snapStore(), machine: s.replica, logger: s.logger, trailing: s.options.keepEntries,
 	}
-	if err := s.prepare(parts); err != nil {
+	if err := s.prepare(ctx, parts); err != nil {
 		return err
 	}
 	l, err := startRaft(parts)
 	if l != nil {
 		s.log, s.batcher.log = l, l
 		go s.batcher.run()
+		if s.group != nil {
+			s.group.start(l)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	select {
-	case <-s.batcher.ready:
-	case <-s.failed:
-		return s.cause
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the log: %w", ctx.Err())
+	if err := s.awaitReady(ctx); err != nil {
+		return err
 	}
 	if s.Err() != nil {
 		return s.cause
@@ -164,25 +169,91 @@ func (s *Store) examine() error {
 }
 
 func (s *Store) snapStore() *snapStore {
-	return &snapStore{dir: s.dir.path, first: func() (uint64, error) { return s.guard.FirstIndex() }}
+	x := &snapStore{dir: s.dir.path, first: func() (uint64, error) { return s.guard.FirstIndex() }}
+	if s.group != nil {
+		x.cluster, x.log = s.Cluster(), s.guard
+	}
+	return x
 }
 
 // prepare bootstraps a new directory, and finds out what history an old one has.
-func (s *Store) prepare(parts *raftParts) error {
+func (s *Store) prepare(ctx context.Context, parts *raftParts) error {
 	if s.dir.fresh {
-		if err := bootstrapRaft(parts); err != nil {
-			return fmt.Errorf("first start: %w", err)
-		}
-		if err := s.dir.identity.bind(s.guard); err != nil {
+		return s.firstStart(ctx, parts)
+	}
+	if name := installed(s.guard); name != "" && s.group != nil {
+		if err := s.finishInstall(name); err != nil {
 			return err
 		}
-		return s.dir.ready()
+	}
+	if s.group != nil {
+		s.group.serve()
 	}
 	first, last, err := s.bounds()
 	if err != nil {
 		return err
 	}
 	return s.guard.history.load(s.guard, first, last)
+}
+
+// firstStart begins a log: that of a new cluster, or none yet if the others have one.
+func (s *Store) firstStart(ctx context.Context, parts *raftParts) error {
+	p, err := s.plan(ctx)
+	if err != nil {
+		return err
+	}
+	state := stateJoining
+	if p.bootstrap != nil {
+		state = stateReady
+		if err := bootstrapRaft(parts, p.bootstrap); err != nil {
+			return fmt.Errorf("first start: %w", err)
+		}
+	}
+	id := *s.dir.identity
+	id.Cluster = p.cluster
+	if err := id.bind(s.guard); err != nil {
+		return err
+	}
+	if err := s.dir.become(p.cluster, state); err != nil {
+		return err
+	}
+	parts.snaps = s.snapStore() // it knows the cluster now
+	return nil
+}
+
+// plan says what an empty directory is made into.
+func (s *Store) plan(ctx context.Context) (*plan, error) {
+	self := Member{ID: s.options.Replica, Address: s.options.Replica, Voter: true}
+	if s.group != nil {
+		if len(s.group.others()) > 0 {
+			return s.group.form(ctx)
+		}
+		if self.Address = s.options.Cluster.Address; self.Address == "" {
+			self.Address = self.ID
+		}
+		defer s.group.serve()
+	}
+	if s.dir.identity.State == stateForming { // it had peers when it was started before
+		id, err := mintIdentity(s.options.Replica, s.options.Version)
+		if err != nil {
+			return nil, err
+		}
+		return &plan{cluster: id.Cluster, bootstrap: []Member{self}}, nil
+	}
+	return &plan{cluster: s.dir.identity.Cluster, bootstrap: []Member{self}}, nil
+}
+
+// finishInstall removes a log that the leader's snapshot took the place of when a crash came in between.
+func (s *Store) finishInstall(name string) error {
+	index, ok := snapshotIndex(name)
+	last, err := s.guard.LastIndex()
+	if err != nil {
+		return fmt.Errorf("read the log: %w", err)
+	}
+	if !ok || last >= index || s.snapshots.taken.Load() != index {
+		return nil
+	}
+	return replaceLog(s.guard)
 }
 
 func (s *Store) bounds() (first, last uint64, err error) {
@@ -198,6 +269,9 @@ func (s *Store) bounds() (first, last uint64, err error) {
 // put queues a command, or has the dispatcher tell why not.
 func (s *Store) put(l *lane, cmd fsm.Command, to Receiver, hurry bool) {
 	err := tooLarge(cmd)
+	if err == nil && fsm.LevelOf(cmd) > s.replica.level.Load() {
+		err = ErrLevel
+	}
 	if err == nil {
 		err = s.queue.put(l, cmd, to, hurry)
 	}
@@ -239,14 +313,32 @@ func (s *Store) Role() Role {
 	switch {
 	case s.closed.Load() || s.Err() != nil:
 		return RoleStopped
+	case s.group != nil && s.group.running.Load() == nil:
+		return RoleFollower
 	case s.log.leading():
 		return RoleLeader
 	}
 	return RoleFollower
 }
 
-// Cluster returns the id of the cluster, minted at its first start.
-func (s *Store) Cluster() string { return s.dir.identity.Cluster }
+// Cluster returns the id of the cluster, minted at its first start; "" before that.
+func (s *Store) Cluster() string {
+	id, empty := s.membership()
+	if empty && s.group != nil {
+		return ""
+	}
+	return id
+}
+
+// membership returns the id of the cluster, or what an empty replica would add to one.
+func (s *Store) membership() (id string, empty bool) {
+	s.dir.mu.Lock()
+	defer s.dir.mu.Unlock()
+	if s.dir.identity.State == stateNew && s.group != nil {
+		return "", true
+	}
+	return s.dir.identity.Cluster, s.dir.identity.State == stateForming
+}
 
 // Failed is closed when the store can't go on: a write failed or does not return, or the log holds what this version
 // can't read. Nothing is acknowledged any more; the process has to end. Err tells why.
@@ -296,6 +388,9 @@ func (s *Store) Close(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("wait for commands under way: %w", err))
 		}
 	}
+	if s.Err() == nil && s.group != nil {
+		s.group.handOver(ctx)
+	}
 	if err := s.snapshots.stop(ctx); err != nil {
 		errs = append(errs, err)
 	} else if s.Err() == nil && s.log.lastIndex() > s.snapshots.taken.Load()+closeEntries {
@@ -312,7 +407,13 @@ func (s *Store) Close(ctx context.Context) error {
 // up when ctx ends and leaves file and lock to the end of the process.
 func (s *Store) release(ctx context.Context) error {
 	close(s.quit)
+	if s.group != nil {
+		s.group.quit()
+	}
 	err := s.stopLog(ctx)
+	if s.group != nil {
+		s.group.stop(err == nil)
+	}
 	s.abandon()
 	if err != nil {
 		return err

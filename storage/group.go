@@ -1,0 +1,381 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"iop/fsm"
+)
+
+// group is what a store has besides if it can be one of several replicas: whom it knows, and two goroutines. The
+// forwarder brings commands to the leader (forward.go). The keeper looks after the membership (here).
+type group struct {
+	store   *Store
+	options Cluster
+	logger  *slog.Logger
+	book    *book
+	peers   *peers
+	forward *forwarder
+	reads   reads
+
+	log     *raftLog // set before keep runs
+	running atomic.Pointer[raftLog]
+	kick    chan struct{}
+	ctx     context.Context // of everything asked of others; ends with the store
+	quit    context.CancelFunc
+	tasks   sync.WaitGroup
+
+	promised atomic.Bool // Serve was called
+	silences map[string]*silence
+	lookedAt time.Time
+}
+
+// What a replica is refused for.
+var (
+	// ErrNotLeader: only the leader can do that; the error names it.
+	ErrNotLeader = errors.New("not the leader")
+	// ErrRemoved: the cluster goes on without this replica.
+	ErrRemoved = errors.New("this replica was removed from its cluster")
+	// ErrNoLeader: there is no leader, as far as this replica can see; the command had no effect. Try again later.
+	ErrNoLeader = errors.New("no leader")
+)
+
+const (
+	sessionTTL = 3 * time.Second
+	keepEach   = 100 * time.Millisecond
+	// leaderless is for how long commands wait for a leader before they are refused.
+	leaderless = 2 * time.Second
+)
+
+func newGroup(s *Store, o Cluster) *group {
+	if o.SessionTTL <= 0 {
+		o.SessionTTL = sessionTTL
+	}
+	if o.LevelMax == 0 || o.LevelMax > fsm.LevelMax {
+		o.LevelMax = fsm.LevelMax
+	}
+	g := &group{store: s, options: o, logger: s.logger, peers: newPeers(s.options.Replica), kick: make(chan struct{}, 1), silences: map[string]*silence{}}
+	g.book = &book{peers: append([]Member(nil), o.Peers...)}
+	g.book.expect(Member{ID: s.options.Replica, Address: o.Address})
+	g.ctx, g.quit = context.WithCancel(context.Background())
+	g.forward = newForwarder(g)
+	return g
+}
+
+// others returns the peers of the configuration but this replica.
+func (g *group) others() []Member {
+	var out []Member
+	for _, m := range g.options.Peers {
+		if m.ID != g.store.options.Replica {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func (g *group) nudge() {
+	select {
+	case g.kick <- struct{}{}:
+	default:
+	}
+}
+
+// start begins taking part; raft runs.
+func (g *group) start(l *raftLog) {
+	g.log = l
+	g.running.Store(l)
+	g.peers.keep(g.book.all())
+	g.tasks.Go(g.keep)
+	g.tasks.Go(g.forward.run)
+}
+
+// stop ends the group's goroutines; what they wait for is given up. Raft has stopped, unless it hangs.
+func (g *group) stop(stopped bool) {
+	g.quit()
+	if !stopped {
+		return
+	}
+	g.tasks.Wait()
+	g.reads.group.Wait()
+	g.peers.stop()
+	if d := g.store.replica.digests; d != nil {
+		d.group.Wait()
+	}
+}
+
+// handOverMax bounds handing leadership over on the way out.
+const handOverMax = 3 * time.Second
+
+// handOver gives leadership to another replica, if there is one.
+func (g *group) handOver(ctx context.Context) {
+	if g.log == nil || !g.log.leading() {
+		return
+	}
+	voters := 0
+	for _, m := range g.book.all() {
+		if m.Voter {
+			voters++
+		}
+	}
+	if voters < 2 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, handOverMax)
+	defer cancel()
+	if err := g.await(ctx, "hand leadership over", g.log.raft.LeadershipTransfer()); err != nil {
+		g.logger.Warn("leadership could not be handed over; the others elect a leader", "error", err)
+	}
+}
+
+// keep looks after the membership until the store ends.
+func (g *group) keep() {
+	ticker := time.NewTicker(keepEach)
+	defer ticker.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-g.ctx.Done():
+			return
+		case <-g.store.failed:
+			return
+		case <-g.kick:
+		case <-ticker.C:
+		}
+		if g.book.learn(g.log.raft.GetConfiguration().Configuration()) {
+			g.peers.keep(g.book.all())
+		}
+		now := time.Now()
+		step := min(now.Sub(last), 2*keepEach) // a process that was stopped has not heard of anybody for no time
+		last = now
+		if g.store.batcher.ledTerm.Load() != 0 && g.log.leading() {
+			g.lead(step)
+		} else {
+			clear(g.silences)
+			g.follow()
+		}
+	}
+}
+
+// lead is what the leader does.
+func (g *group) lead(step time.Duration) {
+	own := g.store.options.Replica
+	logged := g.book.logged()
+	i := find(logged, own)
+	if i < 0 {
+		return
+	}
+	if logged[i].Address != g.options.Address && g.options.Address != "" {
+		g.change("correct the address of this replica", g.log.raft.AddVoter(raft.ServerID(own), raft.ServerAddress(g.options.Address), 0, 0))
+		return
+	}
+	for _, m := range logged {
+		if !m.Voter && g.caughtUp(m) {
+			g.logger.Info("replica has caught up and votes from now on", "replica", m.ID)
+			g.change("promote replica "+m.ID, g.log.raft.AddVoter(raft.ServerID(m.ID), raft.ServerAddress(m.Address), 0, 0))
+			return
+		}
+	}
+	g.endLost(logged, step)
+	g.raiseLevel(logged)
+}
+
+func (g *group) change(what string, f raft.IndexFuture) {
+	if err := f.Error(); err != nil {
+		g.logger.Warn(what, "error", err)
+	}
+}
+
+// caughtUpBy is how far behind a replica may be that is given a vote: it has less than that to take before it can
+// confirm an entry.
+const caughtUpBy = 200
+
+func (g *group) caughtUp(m Member) bool {
+	ctx, cancel := context.WithTimeout(g.ctx, transportTimeout)
+	defer cancel()
+	s, err := g.options.Network.Standing(ctx, m)
+	return err == nil && s.Cluster == g.store.Cluster() && s.ID == m.ID && s.Applied > 0 && s.Applied+caughtUpBy >= g.store.replica.applied.Load()
+}
+
+// lookEach is how often a replica without a leader asks around.
+const lookEach = time.Second
+
+// follow is what the others do: find out whether the cluster knows this replica, and where it is.
+func (g *group) follow() {
+	m, known := g.book.find(g.store.options.Replica)
+	leader := g.log.leader()
+	logged := g.book.logged()
+	i := find(logged, m.ID)
+	moved := known && leader != "" && i >= 0 && logged[i].Address != g.options.Address
+	if leader != "" && !moved || time.Since(g.lookedAt) < lookEach {
+		return
+	}
+	g.lookedAt = time.Now()
+	for _, s := range g.ask() {
+		if s.Empty || s.Cluster != g.store.Cluster() || s.Leader == "" {
+			continue
+		}
+		i := find(s.Members, g.store.options.Replica)
+		switch {
+		case i < 0 && s.Applied >= g.store.replica.applied.Load():
+			g.store.fail(ErrRemoved)
+			return
+		case i >= 0 && s.Members[i].Address != g.options.Address:
+			g.join(s)
+			return
+		}
+	}
+}
+
+// ask returns how all the others stand, as far as they answer.
+func (g *group) ask() []Standing {
+	list := g.book.all()
+	for _, p := range g.others() {
+		if find(list, p.ID) < 0 {
+			list = append(list, p)
+		}
+	}
+	answers := make([]*Standing, len(list))
+	var wait sync.WaitGroup
+	for i, m := range list {
+		if m.ID == g.store.options.Replica {
+			continue
+		}
+		wait.Go(func() {
+			ctx, cancel := context.WithTimeout(g.ctx, transportTimeout)
+			defer cancel()
+			if s, err := g.options.Network.Standing(ctx, m); err == nil {
+				answers[i] = &s
+			} else {
+				g.logger.Debug("replica does not answer", "replica", m.ID, "error", err)
+			}
+		})
+	}
+	wait.Wait()
+	var out []Standing
+	for _, a := range answers {
+		if a != nil {
+			out = append(out, *a)
+		}
+	}
+	return out
+}
+
+// join asks the leader that a replica names to take this one in, or to note its address.
+func (g *group) join(s Standing) error {
+	if s.Leader == "" {
+		return ErrNoLeader
+	}
+	ctx, cancel := context.WithTimeout(g.ctx, 2*transportTimeout)
+	defer cancel()
+	to := Member{ID: s.Leader, Address: s.LeaderAddress}
+	if m, ok := g.book.find(s.Leader); ok && to.Address == "" {
+		to = m
+	}
+	g.book.expect(to)
+	err := g.options.Network.Join(ctx, to, Member{ID: g.store.options.Replica, Address: g.options.Address}, s.Cluster)
+	if err != nil {
+		g.logger.Warn("the leader does not take this replica in yet", "leader", s.Leader, "error", err)
+	}
+	return err
+}
+
+// awaitReady waits until this replica leads, or has applied what the leader had.
+func (s *Store) awaitReady(ctx context.Context) error {
+	ready := make(chan error, 1)
+	watch, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if s.group != nil {
+		s.group.tasks.Go(func() { s.group.catchUp(watch, ready) })
+	}
+	select {
+	case <-s.batcher.ready:
+	case err := <-ready:
+		if err != nil {
+			return err
+		}
+	case <-s.failed:
+		return s.cause
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the log: %w", ctx.Err())
+	}
+	if s.group != nil && s.dir.identity.State == stateJoining {
+		return s.dir.ready()
+	}
+	return nil
+}
+
+// catchUp waits until this replica has applied everything that was acknowledged anywhere when it began to look.
+func (g *group) catchUp(ctx context.Context, ready chan<- error) {
+	told := time.Now()
+	for ctx.Err() == nil && g.ctx.Err() == nil {
+		index, err := g.askLeader(ctx)
+		if err == nil {
+			if g.store.replica.waits.wait(ctx, index) == nil {
+				ready <- nil
+				return
+			}
+			continue
+		}
+		if time.Since(told) > formTell {
+			told = time.Now()
+			g.logger.Info("waiting for a leader", "members", g.book.all(), "error", err)
+		}
+		select {
+		case <-time.After(askEach / 2):
+		case <-ctx.Done():
+		case <-g.ctx.Done():
+		}
+	}
+}
+
+// join makes a store that has a network able to be one of several.
+func (s *Store) join() {
+	s.group = newGroup(s, *s.options.Cluster)
+	s.replica.told = func(index, term uint64) {
+		if s.batcher.ledTerm.Load() == term {
+			s.group.peers.applied(index, term)
+		}
+	}
+	s.replica.digests = &digests{each: s.options.checkEach, cluster: s.Cluster, dir: s.dir.path, fail: s.fail, own: map[uint64]*digested{}, computed: s.proposeCheck}
+	s.replica.missed = func() {
+		s.replica.digests.jumped()
+		s.group.endOwn()
+	}
+}
+
+// proposeCheck logs the leader's digest.
+func (s *Store) proposeCheck(c fsm.DigestCheck) {
+	if s.batcher.ledTerm.Load() != 0 && s.replica.level.Load() >= fsm.LevelOf(&c) {
+		s.put(s.plain, &c, nobody{}, true)
+	}
+}
+
+// endOwn ends the sessions of this process when the state has jumped: what happened to their requests meanwhile was
+// never told. Their edge opens a new one, as after a loss of the majority.
+func (g *group) endOwn() {
+	if g.running.Load() == nil {
+		return // a start: nobody has a session yet
+	}
+	edge := fsm.EdgeID(g.store.options.Replica)
+	var id fsm.SessionID
+	var open bool
+	g.store.View(func(m *fsm.Machine) { id, open = m.CurrentSession(edge) })
+	if open {
+		g.logger.Warn("the state came from the leader as a whole: this replica's session is ended", "session", uint64(id))
+		g.store.put(g.store.plain, &fsm.EndSession{Edge: edge, Session: id, Reason: fsm.ReasonSessionEnded}, nobody{}, true)
+	}
+}
+
+func (s *Store) levelMax() uint32 {
+	if s.group != nil {
+		return s.group.options.LevelMax
+	}
+	return fsm.LevelMax
+}
