@@ -4,7 +4,7 @@ package configs
 type CatalogNode struct {
 	ID              string     `json:"id" required:"true" doc:"The node's id; its node file says the same."`
 	Alias           string     `json:"alias" doc:"Name for people."`
-	TokenHashSHA256 string     `json:"token_hash_sha256" required:"true" doc:"SHA-256 of the node's token as 64 hex digits: 'iopctl tokens hash'."`
+	TokenHashSHA256 string     `json:"token_hash_sha256" doc:"SHA-256 of the node's token as 64 hex digits: 'iopctl tokens hash'. A token that the node gets by joining counts instead. Empty: it can only join ('iopctl nodes token')."`
 	Adapters        []Adapter  `json:"adapters" doc:"How the node reaches its backends."`
 	Providers       []Provider `json:"providers" doc:"The resources that it offers."`
 	Runtime         Runtime    `json:"runtime,omitzero" doc:"Legacy. Kept as metadata, gates nothing."`

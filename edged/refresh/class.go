@@ -1,6 +1,12 @@
 package refresh
 
-import "strings"
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"iop/configs"
+)
 
 // Class tells whether a change takes effect while everything runs.
 type Class string
@@ -17,58 +23,62 @@ type rule struct {
 	at    string
 	class Class
 	below bool // all that is below it as well
+	fresh bool // an entry that is new is live all the same
 }
 
 // rules is the table of classes. What it does not name needs a restart, and a test fails: whoever adds a key to the schema
 // decides here.
 var rules = []rule{
-	{"edge", RestartRequired, true}, // listeners, identity, cluster, data directory, TLS, control plane: read once, at the start
+	{at: "edge", class: RestartRequired, below: true}, // listeners, identity, cluster, data directory, TLS, control plane: read once, at the start
 
-	{"provider_pool", Live, true},
-	{"long_context_threshold_tokens", Live, false},
+	{at: "provider_pool", class: Live, below: true},
+	{at: "long_context_threshold_tokens", class: Live},
 
-	{"models[]", Live, false},
-	{"models[].id", Live, false},
-	{"models[].providers", Live, true},
-	{"models[].generation", Live, true},
+	{at: "models[]", class: Live},
+	{at: "models[].id", class: Live},
+	{at: "models[].providers", class: Live, below: true},
+	{at: "models[].generation", class: Live, below: true},
 
-	{"nodes[]", RestartRequired, false},
-	{"nodes[].id", RestartRequired, false},
-	{"nodes[].alias", RestartRequired, false},
-	{"nodes[].token_hash_sha256", RestartRequired, false},
-	{"nodes[].adapters", RestartRequired, true},
-	{"nodes[].runtime", Live, true}, // legacy: nobody reads it
+	// A node that is new brings all of its own: nothing that runs depends on it. One that goes, or changes, is another matter.
+	{at: "nodes[]", class: RestartRequired, fresh: true},
+	{at: "nodes[].id", class: RestartRequired},
+	{at: "nodes[].alias", class: RestartRequired},
+	{at: "nodes[].token_hash_sha256", class: RestartRequired},
+	{at: "nodes[].adapters", class: RestartRequired, below: true},
+	{at: "nodes[].runtime", class: Live, below: true}, // legacy: nobody reads it
 
 	// A provider that comes or goes brings or takes its type and adapter, so it is structural; `enabled` is the live way.
-	{"nodes[].providers[]", RestartRequired, false},
-	{"nodes[].providers[].id", RestartRequired, false},
-	{"nodes[].providers[].type", RestartRequired, false},
-	{"nodes[].providers[].label", RestartRequired, false}, // another word for the type
-	{"nodes[].providers[].adapter", RestartRequired, false},
-	{"nodes[].providers[].models", Live, false},
-	{"nodes[].providers[].capacity", Live, false},
-	{"nodes[].providers[].long_context_capacity", Live, false},
-	{"nodes[].providers[].context_window_tokens", Live, false},
-	{"nodes[].providers[].total_context_tokens", Live, false}, // only bounds the two above it
-	{"nodes[].providers[].priority", Live, false},
-	{"nodes[].providers[].enabled", Live, false},
-	{"nodes[].providers[].health_check", Live, true},
+	{at: "nodes[].providers[]", class: RestartRequired},
+	{at: "nodes[].providers[].id", class: RestartRequired},
+	{at: "nodes[].providers[].type", class: RestartRequired},
+	{at: "nodes[].providers[].label", class: RestartRequired}, // another word for the type
+	{at: "nodes[].providers[].adapter", class: RestartRequired},
+	{at: "nodes[].providers[].models", class: Live},
+	{at: "nodes[].providers[].capacity", class: Live},
+	{at: "nodes[].providers[].long_context_capacity", class: Live},
+	{at: "nodes[].providers[].context_window_tokens", class: Live},
+	{at: "nodes[].providers[].total_context_tokens", class: Live}, // only bounds the two above it
+	{at: "nodes[].providers[].priority", class: Live},
+	{at: "nodes[].providers[].enabled", class: Live},
+	{at: "nodes[].providers[].health_check", class: Live, below: true},
 
-	{"openai.principal_tokens", RestartRequired, true},
-	{"openai.provider_auth", RestartRequired, true}, // whose key is sent where: with the tokens
-	{"openai.usage", RestartRequired, true},
+	{at: "openai.principal_tokens", class: RestartRequired, below: true},
+	{at: "openai.provider_auth", class: RestartRequired, below: true}, // whose key is sent where: with the tokens
+	{at: "openai.usage", class: RestartRequired, below: true},
 }
 
 // classes is rules, to look up. A table of 30 is found fastest by walking up from the place.
 type classes struct {
 	exact map[string]Class
 	below map[string]Class
+	fresh map[string]bool
 }
 
 func newClasses() *classes {
-	c := &classes{exact: map[string]Class{}, below: map[string]Class{}}
+	c := &classes{exact: map[string]Class{}, below: map[string]Class{}, fresh: map[string]bool{}}
 	for _, r := range rules {
 		c.exact[r.at] = r.class
+		c.fresh[r.at] = r.fresh
 		if r.below {
 			c.below[r.at] = r.class
 		}
@@ -92,6 +102,29 @@ func (c *classes) of(place string) (class Class, known bool) {
 		}
 	}
 	return RestartRequired, false
+}
+
+// ofNew gives the class of an entry that is not in the old list.
+func (c *classes) ofNew(place string, old, entry reflect.Value) Class {
+	if c.fresh[place] && !takesOver(old, entry) {
+		return Live
+	}
+	class, _ := c.of(place)
+	return class
+}
+
+// takesOver tells whether a node that is new has a provider of one that is there: moving it is structural.
+func takesOver(old, entry reflect.Value) bool {
+	was, _ := old.Interface().([]configs.CatalogNode)
+	is, _ := entry.Interface().(configs.CatalogNode)
+	for i := range was {
+		for _, p := range was[i].Providers {
+			if slices.ContainsFunc(is.Providers, func(q configs.Provider) bool { return q.ID == p.ID }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // whole tells that all below the place has one class.

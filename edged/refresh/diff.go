@@ -65,7 +65,7 @@ func (d *differ) list(old, now reflect.Value) {
 		j, has := is[id]
 		switch {
 		case !had:
-			d.add(reflect.Value{}, now.Index(j))
+			d.addAs(d.classes.ofNew(d.place(), old, now.Index(j)), reflect.Value{}, now.Index(j))
 		case !has:
 			d.add(old.Index(i), reflect.Value{})
 		default:
@@ -154,6 +154,10 @@ func sameTexts(old, now reflect.Value, set bool) bool {
 // add notes a change of what the trail names. An invalid value is an absent one.
 func (d *differ) add(old, now reflect.Value) {
 	class, _ := d.classes.of(d.place())
+	d.addAs(class, old, now)
+}
+
+func (d *differ) addAs(class Class, old, now reflect.Value) {
 	c := Change{Path: d.path(), Class: class, Old: d.show(old), New: d.show(now)}
 	c.owners(d.steps)
 	for _, v := range []reflect.Value{old, now} {

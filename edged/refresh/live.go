@@ -65,7 +65,7 @@ func (l *merger) list(out, old, now reflect.Value) {
 			l.value(entry, old.Index(i), now.Index(j))
 			l.leave()
 			list = reflect.Append(list, entry)
-		case class == Live:
+		case l.classes.ofNew(l.place()+"[]", old, now.Index(j)) == Live:
 			list = reflect.Append(list, now.Index(j))
 		}
 	}
