@@ -52,7 +52,7 @@ and 5, drain with 6 (see there).`
 	g.register(root)
 	root.AddCommand(
 		newStatus(g), newLeases(g), newQueue(g), newRequests(g), newDebug(g), newProviders(g), newNodes(g), newModels(g),
-		newRefresh(g), newConfig(g), newTokens(g), newVersion(g, d.Version),
+		newRefresh(g), newConfig(g), newTokens(g), newCerts(g), newVersion(g, d.Version),
 	)
 	if d.Dev != nil {
 		root.AddCommand(newDev(d.Dev))

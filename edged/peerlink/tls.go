@@ -77,9 +77,9 @@ func certFault(leaf *x509.Certificate, err error) error {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && time.Now().Before(leaf.NotBefore):
 		return refused("the certificate of %s is valid only from %s; are the clocks right?", whose, leaf.NotBefore.UTC().Format(time.RFC3339))
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return refused("the certificate of %s ended %s; renew it: iopctl certs edge --renew", whose, leaf.NotAfter.UTC().Format(time.RFC3339))
+		return refused("the certificate of %s ended %s; renew it: iopctl certs edge ID --renew", whose, leaf.NotAfter.UTC().Format(time.RFC3339))
 	case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
-		return refused("the certificate of %s is not one of a replica, which is good for servers and clients; issue one: iopctl certs edge", whose)
+		return refused("the certificate of %s is not one of a replica, which is good for servers and clients; issue one: iopctl certs edge ID", whose)
 	case errors.As(err, &unknown):
 		return refused("the certificate of %s is signed by another authority than the one in edge.tls.client_ca; use one authority for all replicas", whose)
 	}
