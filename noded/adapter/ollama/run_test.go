@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,9 +76,11 @@ func TestChoicesAreMadeOneAfterAnotherInOneSlot(t *testing.T) {
 			t.Errorf("choice %d has the seed %v", i, seed)
 		}
 	}
+	f.mu.Lock()
 	if n := len(f.conns); n != 1 {
 		t.Errorf("%d connections", n)
 	}
+	f.mu.Unlock()
 	w = whole(t, ask(t, a, post("/v1/completions", `{"model":"tiny","prompt":["a","b"],"n":2}`)))
 	if got := f.got(); len(w.Choices) != 4 || w.Usage.Prompt != 6 || got[len(got)-1].body["prompt"] != "b" || got[len(got)-3].body["prompt"] != "a" {
 		t.Errorf("answered %+v", w)
@@ -216,10 +219,11 @@ func TestAnAnswerThatIsCutIsNeverWhole(t *testing.T) {
 	raw := ndjson(said1, called, doneStop)
 	bodyAt := strings.Index(raw, "\r\n\r\n") + 4
 	for _, call := range []func(string) *adapter.Call{chats, chatting} {
-		cut := 0
-		f := newFake(t, func(int, asked, net.Conn) (string, bool) { return raw[:cut], true })
+		var at atomic.Int64
+		f := newFake(t, func(int, asked, net.Conn) (string, bool) { return raw[:at.Load()], true })
 		a := newAdapter(t, ollama.Config{BaseURL: f.url()})
-		for cut = range len(raw) {
+		for cut := range len(raw) {
+			at.Store(int64(cut))
 			r, end := do(t.Context(), a, call(""))
 			if end.Code != adapter.CodeBackendBroke || strings.Contains(r.body.String(), "[DONE]") {
 				t.Fatalf("cut at %d of %d: %+v, %s", cut, len(raw), end, r.body.String())
