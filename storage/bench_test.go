@@ -21,6 +21,40 @@ func BenchmarkPairs(b *testing.B) {
 func benchPairs(b *testing.B, callers int) {
 	s := openWith(b, Options{Dir: b.TempDir(), Replica: "e1"})
 	x := running(b, s, world(8, callers), nil)
+	pairs(b, callers, x)
+	st := s.Stats()
+	b.ReportMetric(float64(st.Commands)/float64(st.Entries), "commands/entry")
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(st.Entries), "us/entry")
+}
+
+// BenchmarkReplicatedPairs is BenchmarkPairs with three replicas in this process, each with its own files and joined by
+// TCP sockets: the callers are at the leader or at a follower.
+func BenchmarkReplicatedPairs(b *testing.B) {
+	for _, at := range []string{"leader", "follower"} {
+		for _, callers := range []int{1, 64, 1024} {
+			b.Run(fmt.Sprintf("at=%s/callers=%d", at, callers), func(b *testing.B) { benchReplicated(b, at, callers) })
+		}
+	}
+}
+
+func benchReplicated(b *testing.B, at string, callers int) {
+	c := newCluster(b, "e1", "e2", "e3").start()
+	l := c.leader()
+	s := l
+	if at == "follower" {
+		s = c.follower()
+	}
+	configure(b, l, world(8, callers))
+	x := runningAt(b, s, nil)
+	before := l.Stats()
+	pairs(b, callers, x)
+	st := l.Stats()
+	b.ReportMetric(float64(st.Commands-before.Commands)/float64(st.Entries-before.Entries), "commands/entry")
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(st.Entries-before.Entries), "us/entry")
+}
+
+// pairs has callers admit and release b.N times in all.
+func pairs(b *testing.B, callers int, x *Session) {
 	var next atomic.Int64
 	var callerGroup, releases sync.WaitGroup
 	done := funcReceiver(func(o fsm.Outcome, err error) {
@@ -53,10 +87,7 @@ func benchPairs(b *testing.B, callers int) {
 	callerGroup.Wait()
 	releases.Wait()
 	b.StopTimer()
-	st := s.Stats()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
-	b.ReportMetric(float64(st.Commands)/float64(st.Entries), "commands/entry")
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(st.Entries), "us/entry")
 }
 
 // BenchmarkSequential measures the admission of a client that comes back some time after its release, as over a network:
