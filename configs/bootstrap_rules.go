@@ -3,9 +3,9 @@ package configs
 import "net/url"
 
 func (b *Bootstrap) check(r *report) {
-	path := "edge.bootstrap.url"
-	if b.URL != "" && !r.failed(path) {
-		u, err := url.Parse(b.URL)
+	path := "edge.bootstrap.public_url"
+	if b.PublicURL != "" && !r.failed(path) {
+		u, err := url.Parse(b.PublicURL)
 		switch {
 		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 			r.problem(path, "is not an http or https URL", "write http://host:port, without a path")

@@ -65,7 +65,7 @@ type Peer struct {
 // Bootstrap serves node installers.
 type Bootstrap struct {
 	ArtifactDir string `json:"artifact_dir" doc:"Directory of noded builds (make artifacts), served with an install script under /bootstrap/ of the openai listener. Empty: none are served; machines that have noded can join all the same."`
-	URL         string `json:"url" doc:"Where new machines reach the openai listener, http(s)://host[:port]. Empty: made of the host of edge.advertise.node (or this machine's name) and the listener's port."`
+	PublicURL   string `json:"public_url" doc:"Where new machines reach the openai listener, http(s)://host[:port]. Empty: made of the host of edge.advertise.node (or this machine's name) and the listener's port."`
 	Plaintext   bool   `json:"plaintext" doc:"Let machines beyond loopback join over plain HTTP: who listens in on the network can take a join token before it is used."`
 }
 

@@ -12,6 +12,7 @@ import (
 	"iop/configs"
 	"iop/edged/admin"
 	"iop/edged/admission"
+	"iop/edged/bootstrap"
 	"iop/edged/metrics"
 	"iop/edged/nodelink"
 	"iop/edged/openai"
@@ -45,6 +46,7 @@ type Daemon struct {
 	admission *admission.Admission
 	links     atomic.Pointer[nodelink.Links] // the log may speak of links before there are any
 	openai    *openai.Server
+	boot      *bootstrap.Server
 
 	stopping atomic.Bool
 	quit     chan struct{} // closed when the edge stops; ends what only watches
@@ -90,7 +92,6 @@ func unsupported(s *configs.Self) error {
 		{"edge.cluster.peers", len(s.Cluster.Peers) > 0},
 		{"edge.listen.a2a", s.Listen.A2A != ""},
 		{"edge.control_plane.address", s.ControlPlane.Address != ""},
-		{"edge.bootstrap.artifact_dir", s.Bootstrap.ArtifactDir != ""},
 	} {
 		if key.set {
 			faults.List = append(faults.List, configs.Problem{
@@ -185,6 +186,8 @@ func (d *Daemon) build(ctx context.Context) error {
 		Runner: runner{d.admission}, Backend: backend{links}, Ready: d.notReady, Metrics: d.metrics, Logger: d.log,
 		MaxBodyBytes: d.self.MaxBodyBytes, QueueKeepalive: d.self.QueueKeepaliveMS.Duration(),
 	})
+	d.boot = d.newBootstrap()
+	d.view.ownToken = d.nodeToken
 	return d.join(public)
 }
 
@@ -264,7 +267,7 @@ func (d *Daemon) observe(s storage.Stat) {
 func (d *Daemon) adminHandler() http.Handler {
 	return admin.New(admin.Options{
 		Source: d.store, Edge: fsm.EdgeID(d.self.ID), Standing: d.standing, Version: d.nodeVersion, Healthy: d.store.Err,
-		Refresh: d.refresh, History: d.fresh.past.list, Drain: d.drain, Backend: d.backend,
+		AddNode: d.addNode, AddJoin: d.addJoin, Refresh: d.refresh, History: d.fresh.past.list, Drain: d.drain, Backend: d.backend,
 		Past: past{d.store}, Metrics: d.metrics.Handler(), Token: d.self.Admin.Token.Reveal(), Address: d.Addrs().Admin, Stopping: d.quit,
 		Logger: d.log,
 	})

@@ -69,22 +69,28 @@ func (d *Daemon) refreshFrom(ctx context.Context, q adminapi.RefreshRequest, sou
 	if err != nil || candidate == nil {
 		return report, err
 	}
-	select {
-	case d.fresh.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	a, err := d.judge(ctx, q, candidate, seen)
-	if err == nil && a.Target != nil {
-		err = d.apply(ctx, a, source)
-	}
-	<-d.fresh.turn
+	a, err := d.take(ctx, q, candidate, seen, source)
 	if err != nil {
 		return nil, err
 	}
 	a.Report.File, a.Report.DryRun, a.Report.LiveOnly, a.Report.Warnings = report.File, q.DryRun, q.LiveOnly, report.Warnings
 	d.tellNodes(ctx, a.Report)
 	return a.Report, nil
+}
+
+// take judges and applies a candidate when it has the turn.
+func (d *Daemon) take(ctx context.Context, q adminapi.RefreshRequest, candidate *configs.Edge, seen fsm.Revision, source string) (*applying, error) {
+	select {
+	case d.fresh.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-d.fresh.turn }()
+	a, err := d.judge(ctx, q, candidate, seen)
+	if err == nil && a.Target != nil {
+		err = d.apply(ctx, a, source)
+	}
+	return a, err
 }
 
 // leads tells why this edge can't apply a configuration now; nil = it can.

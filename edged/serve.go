@@ -37,6 +37,7 @@ func (d *Daemon) serve() *servers {
 	requests, cutOff := context.WithCancel(context.Background())
 	s.cutOff = cutOff
 	s.openai = d.openai.HTTP()
+	s.openai.Handler = withBootstrap(d.boot, s.openai.Handler)
 	s.openai.ErrorLog = newHTTPLog(d.log)
 	s.openai.BaseContext = func(net.Listener) context.Context { return requests }
 	s.admin = &http.Server{

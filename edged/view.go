@@ -1,6 +1,7 @@
 package edged
 
 import (
+	"encoding/hex"
 	"fmt"
 	"sync/atomic"
 
@@ -48,7 +49,11 @@ func viewOf(revision fsm.Revision, c *configs.Cluster) (*view, error) {
 }
 
 // current holds the newest view. It is what nodelink knows as its Catalog.
-type current struct{ p atomic.Pointer[view] }
+type current struct {
+	p atomic.Pointer[view]
+	// ownToken gives the hash of the token that a node got by joining; set before anybody asks.
+	ownToken func(fsm.NodeID) (fsm.TokenHash, bool)
+}
 
 func (c *current) load() *view   { return c.p.Load() }
 func (c *current) store(v *view) { c.p.Store(v) }
@@ -59,5 +64,10 @@ func (v *view) payload(id fsm.NodeID) *nodepb.NodeConfigPayload { return v.nodes
 // Node tells nodelink of a node.
 func (c *current) Node(id fsm.NodeID) (nodelink.NodeEntry, bool) {
 	e, ok := c.load().nodes[id]
+	if ok && c.ownToken != nil {
+		if own, joined := c.ownToken(id); joined {
+			e.TokenSHA256 = hex.EncodeToString(own[:])
+		}
+	}
 	return e, ok
 }

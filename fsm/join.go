@@ -162,5 +162,8 @@ func (m *Machine) NodeToken(id NodeID) (TokenHash, bool) {
 	return n.token, true
 }
 
+// HasJoin tells whether a join token is kept, or the trace of one.
+func (m *Machine) HasJoin(t TokenHash) bool { return m.joinOf(t) != nil }
+
 // Joins returns the join tokens and the traces of used and overdue ones, the oldest first.
 func (m *Machine) Joins() []JoinRow { return append([]JoinRow{}, m.joins...) }

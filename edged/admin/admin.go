@@ -37,6 +37,9 @@ type Options struct {
 	Healthy func() error
 	// Refresh does POST /refresh; an error of it that is no *adminapi.Error is answered 500. nil = 404.
 	Refresh func(context.Context, adminapi.RefreshRequest) (*adminapi.RefreshReport, error)
+	// AddNode does POST /nodes and AddJoin POST /nodes/{id}/join; errors as those of Refresh. nil = there is no such route.
+	AddNode func(context.Context, adminapi.NodeRequest) (*adminapi.RefreshReport, error)
+	AddJoin func(context.Context, adminapi.JoinRequest) (*adminapi.JoinOffer, error)
 	// Drain does POST /drain: it proposes the command and tells the node. false: there is no such node or provider. nil = 404.
 	Drain func(context.Context, *fsm.Drain) (known bool, err error)
 	// Backend asks a node what the backend of a provider tells of itself; nil = nothing is told.
@@ -90,7 +93,6 @@ func (a *api) routes() http.Handler {
 		"/status":           a.status,
 		"/providers":        a.providers,
 		"/providers/{id}":   a.provider,
-		"/nodes":            a.nodes,
 		"/models":           a.models,
 		"/leases":           a.leases,
 		"/leases/{id...}":   a.lease,
@@ -102,6 +104,10 @@ func (a *api) routes() http.Handler {
 		"/":                 notFound,
 	} {
 		mux.Handle(path, readOnly(a.respond(answer)))
+	}
+	mux.Handle("/nodes", a.nodesOrAdd())
+	if a.AddJoin != nil {
+		mux.Handle("/nodes/{id}/join", only(http.HandlerFunc(a.addJoin), http.MethodPost))
 	}
 	mux.Handle("/watch", readOnly(http.HandlerFunc(a.watch)))
 	if a.Refresh != nil {

@@ -26,7 +26,7 @@ type Catalog interface {
 
 // NodeEntry is what the edge must know of a node to accept it.
 type NodeEntry struct {
-	TokenSHA256 string // hex of the SHA-256 of the node's token; never empty
+	TokenSHA256 string // hex of the SHA-256 of the node's token; "" = it has none, and no token is right
 	Revision    uint64 // of the configuration that Payload is from
 	Payload     *nodepb.NodeConfigPayload
 }

@@ -33,9 +33,11 @@ func (l *Links) check(reg *nodepb.Register) (NodeEntry, *nodepb.Refused) {
 	case !known:
 		return entry, refuse("unknown_node", fmt.Sprintf("the configuration has no node %q", reg.Node),
 			"add it under nodes in the edge's configuration, or correct the node's id")
+	case !right && entry.TokenSHA256 == "":
+		return entry, refuse("wrong_token", fmt.Sprintf("node %q has no token yet", reg.Node), "let it join: iopctl nodes token "+reg.Node)
 	case !right:
 		return entry, refuse("wrong_token", fmt.Sprintf("the token of node %q is not the configured one", reg.Node),
-			"set the node's token to the one whose SHA-256 stands in the edge's nodes[].token_hash_sha256 (iopctl tokens hash)")
+			"set the node's token to the one whose SHA-256 stands in the edge's nodes[].token_hash_sha256 (iopctl tokens hash), or let it join anew (iopctl nodes token)")
 	case l.stopping():
 		r := refuse("stopping", "the edge stops", "none needed: the node tries again")
 		r.RetryAfterMs = uint64(l.o.GoodbyeRetryAfter / time.Millisecond)

@@ -1,0 +1,253 @@
+package edged
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+
+	"iop/configs"
+	"iop/edged/adminapi"
+	"iop/edged/bootstrap"
+	"iop/edged/refresh"
+	"iop/fsm"
+)
+
+// newcomers lets new machines in: it is bootstrap's Host.
+type newcomers struct{ d *Daemon }
+
+// nodeToken gives the hash of the token that a node got by joining.
+func (d *Daemon) nodeToken(id fsm.NodeID) (hash fsm.TokenHash, joined bool) {
+	d.store.View(func(m *fsm.Machine) { hash, joined = m.NodeToken(id) })
+	return hash, joined
+}
+
+// newBootstrap makes what answers under /bootstrap/.
+func (d *Daemon) newBootstrap() *bootstrap.Server {
+	b := &d.self.Bootstrap
+	return bootstrap.New(bootstrap.Options{
+		Host: newcomers{d}, Dir: b.ArtifactDir, URL: d.publicURL(), Plaintext: b.Plaintext, Logger: d.log,
+	})
+}
+
+// Redeem uses a join token. What is not known here is refused without a word to the log of the cluster, which nobody
+// without a token may fill.
+func (n newcomers) Redeem(ctx context.Context, token, nodeToken [32]byte) (*bootstrap.Welcome, error) {
+	known := false
+	n.d.store.View(func(m *fsm.Machine) { known = m.HasJoin(token) })
+	if !known {
+		return nil, bootstrap.ErrUnknownToken
+	}
+	out, err := n.d.store.Do(ctx, &fsm.RedeemJoin{Token: token, NodeToken: nodeToken})
+	switch {
+	case err != nil:
+		return nil, err
+	case out.Code == fsm.Joined:
+		return n.d.welcome(out.Grant.Node)
+	case out.Refusal == fsm.RefusalUnknownToken:
+		return nil, bootstrap.ErrUnknownToken
+	case out.Refusal == fsm.RefusalExpired:
+		return nil, bootstrap.ErrExpired
+	}
+	return nil, fmt.Errorf("redeem a join token: %s %s", out.Code, out.Refusal)
+}
+
+// welcome tells a node whom it dials, and how.
+func (d *Daemon) welcome(node fsm.NodeID) (*bootstrap.Welcome, error) {
+	w := &bootstrap.Welcome{Node: string(node), TLS: d.self.TLS.Cert != "", Edges: []string{d.nodeAddress()}}
+	d.store.View(func(m *fsm.Machine) {
+		for _, s := range m.Snapshot().Sessions {
+			if a := m.Address(s.Edge); a != "" && s.Edge != fsm.EdgeID(d.self.ID) {
+				w.Edges = append(w.Edges, a)
+			}
+		}
+	})
+	if !w.TLS {
+		w.Plaintext = d.self.Link.Plaintext
+		return w, nil
+	}
+	var err error
+	w.CA, err = privateAuthority(d.self.TLS.Cert)
+	return w, err
+}
+
+// privateAuthority gives the authority of a certificate that systems don't know, as PEM: the last of its chain, if that is
+// one. "" = the system's authorities have signed it, or the chain does not hold it.
+func privateAuthority(chainFile string) (string, error) {
+	data, err := os.ReadFile(chainFile)
+	if err != nil {
+		return "", fmt.Errorf("edge.tls.cert: %w", err)
+	}
+	var chain []*x509.Certificate
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" {
+			chain = append(chain, c)
+		}
+	}
+	if len(chain) == 0 {
+		return "", fmt.Errorf("edge.tls.cert: %s holds no certificate", chainFile)
+	}
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	if _, err := chain[0].Verify(x509.VerifyOptions{Intermediates: between}); err == nil {
+		return "", nil
+	}
+	last := chain[len(chain)-1]
+	if !last.IsCA && last.CheckSignatureFrom(last) != nil && last.Issuer.String() != last.Subject.String() {
+		return "", nil
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: last.Raw})), nil
+}
+
+// nodeAddress is where nodes dial this edge: as advertised, else the listener's, with this machine's name for all addresses.
+func (d *Daemon) nodeAddress() string {
+	if a := d.self.Advertise.Node; a != "" {
+		return a
+	}
+	return reachable(d.ports.node.Addr().String(), "")
+}
+
+// publicURL is where new machines reach the openai listener.
+func (d *Daemon) publicURL() string {
+	if u := d.self.Bootstrap.PublicURL; u != "" {
+		return strings.TrimRight(u, "/")
+	}
+	host, _, _ := net.SplitHostPort(d.self.Advertise.Node)
+	return "http://" + reachable(d.ports.openai.Addr().String(), host)
+}
+
+// reachable puts a host into an address that is open on all: the given one, else this machine's name.
+func reachable(address, host string) string {
+	at, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	if ip := net.ParseIP(at); at != "" && (ip == nil || !ip.IsUnspecified()) {
+		return address
+	}
+	if host == "" {
+		var err error
+		if host, err = os.Hostname(); err != nil {
+			host = "127.0.0.1"
+		}
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// withBootstrap sends new machines to bootstrap and all others to next.
+func withBootstrap(b *bootstrap.Server, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, bootstrap.Prefix) {
+			b.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// addJoin is POST /nodes/{id}/join: it keeps the hash of a join token that the caller has made.
+func (d *Daemon) addJoin(ctx context.Context, q adminapi.JoinRequest) (*adminapi.JoinOffer, error) {
+	hash, err := hex.DecodeString(q.TokenSHA256)
+	if err != nil || len(hash) != len(fsm.TokenHash{}) {
+		return nil, badJoin("token_sha256 is not a SHA-256 in 64 hex digits", "send the hash of the token, never the token")
+	}
+	out, err := d.store.Do(ctx, &fsm.AddJoin{
+		Token: fsm.TokenHash(hash), Node: fsm.NodeID(q.Node), TTL: fsm.Time(q.TTLMS) * fsm.Millisecond,
+	})
+	switch {
+	case err != nil:
+		return nil, unavailable(err)
+	case out.Code == fsm.Done:
+		d.log.Info("a join token was made", "node", q.Node, "ttl_ms", q.TTLMS)
+		return d.joinOffer(q), nil
+	case out.Refusal == fsm.RefusalUnknownNode:
+		return nil, &adminapi.Error{
+			Code: "unknown_node", Message: fmt.Sprintf("the configuration has no node %q", q.Node),
+			Cure: "add it: iopctl nodes add " + q.Node, Status: http.StatusNotFound,
+		}
+	case out.Refusal == fsm.RefusalTooMany:
+		return nil, &adminapi.Error{
+			Code: "too_many", Message: fmt.Sprintf("there are %d join tokens already", fsm.JoinsMax),
+			Cure: "wait until some have expired", Status: http.StatusConflict,
+		}
+	case out.Refusal == fsm.RefusalMalformed:
+		return nil, badJoin(fmt.Sprintf("a join token lives between 1 ms and %d h", fsm.JoinTTLMax/(3600*fsm.Second)), "give another --ttl")
+	}
+	return nil, &adminapi.Error{
+		Code: out.Refusal.String(), Message: "the join token was not taken: " + out.Refusal.String(), Cure: "make another one",
+		Status: http.StatusConflict,
+	}
+}
+
+func badJoin(message, cure string) error {
+	return &adminapi.Error{Code: "bad_request", Message: message, Cure: cure, Status: http.StatusBadRequest}
+}
+
+func (d *Daemon) joinOffer(q adminapi.JoinRequest) *adminapi.JoinOffer {
+	o := d.boot.Offer()
+	out := &adminapi.JoinOffer{
+		Node: q.Node, TTLMS: q.TTLMS, URL: o.URL, ShSHA256: o.Sh, PSSHA256: o.PS, Problem: o.Problem, Plaintext: o.Plaintext,
+		Builds: []adminapi.Build{},
+	}
+	for _, b := range o.Builds {
+		out.Builds = append(out.Builds, adminapi.Build(b))
+	}
+	return out
+}
+
+// addNode is POST /nodes: it adds a node to what runs, as a refresh whose file differs in nothing else would.
+func (d *Daemon) addNode(ctx context.Context, q adminapi.NodeRequest) (*adminapi.RefreshReport, error) {
+	if err := d.leads(); err != nil {
+		return nil, err
+	}
+	running := d.running()
+	report := refresh.NewReport()
+	report.Revision, report.DryRun = uint64(running.Revision), q.DryRun
+	node, warnings, err := configs.ParseCatalogNode(q.Fragment, "node", q.ID, q.Alias)
+	if err != nil {
+		return faulty(report, err)
+	}
+	refresh.Warn(report, warnings)
+	cluster, err := configs.ParseCluster(running.Cluster.Canonical())
+	if err != nil {
+		return nil, err
+	}
+	for i := range cluster.Nodes {
+		if cluster.Nodes[i].ID == node.ID {
+			return nil, &adminapi.Error{
+				Code: "node_exists", Message: "the configuration has a node " + node.ID + " already",
+				Cure: "for a token: iopctl nodes token " + node.ID + "; to change it, edit the edge file", Status: http.StatusConflict,
+			}
+		}
+	}
+	cluster.Nodes = append(cluster.Nodes, *node)
+	if err := cluster.Validate(); err != nil {
+		return faulty(report, err)
+	}
+	// Not from the file: so the file on disk stays the one that this edge has offered.
+	request := adminapi.RefreshRequest{DryRun: q.DryRun, File: []byte("added")}
+	a, err := d.take(ctx, request, &configs.Edge{Edge: *d.self, Cluster: *cluster}, running.Revision, "nodes add")
+	if err != nil {
+		return nil, err
+	}
+	a.Report.DryRun, a.Report.Warnings = q.DryRun, report.Warnings
+	return a.Report, nil
+}
+
+// faulty makes the report that of a faulty node; other errors stay errors.
+func faulty(report *adminapi.RefreshReport, err error) (*adminapi.RefreshReport, error) {
+	var problems *configs.Problems
+	if !errors.As(err, &problems) {
+		return nil, err
+	}
+	refresh.Invalid(report, problems)
+	return report, nil
+}
