@@ -42,7 +42,7 @@ type Daemon struct {
 
 	ports     *listeners
 	store     *storage.Store
-	session   *storage.Session
+	tenure    *tenure
 	admission *admission.Admission
 	links     atomic.Pointer[nodelink.Links] // the log may speak of links before there are any
 	openai    *openai.Server
@@ -50,7 +50,6 @@ type Daemon struct {
 
 	stopping atomic.Bool
 	quit     chan struct{} // closed when the edge stops; ends what only watches
-	ended    chan struct{} // closed when the log says that this edge's session ended
 	ready    chan struct{} // closed when the ready line is out
 }
 
@@ -78,7 +77,7 @@ func New(o Options) (*Daemon, error) {
 	return &Daemon{
 		o: o, self: &o.Config.Edge, log: o.Logger, metrics: metrics.New(), ports: ports,
 		fresh: newConfiguration(),
-		quit:  make(chan struct{}), ended: make(chan struct{}), ready: make(chan struct{}),
+		quit:  make(chan struct{}), ready: make(chan struct{}),
 	}, nil
 }
 
@@ -158,20 +157,22 @@ func (d *Daemon) open(ctx context.Context) error {
 
 // build makes the rooms and joins them.
 func (d *Daemon) build(ctx context.Context) error {
-	d.admission = admission.New(admission.Options{Metrics: d.metrics, Translate: translate, Position: d.position})
+	d.admission = admission.New(admission.Options{
+		Metrics: d.metrics, Translate: translate, Position: d.position, QueueTimeout: d.queueTimeout,
+	})
 	edge := fsm.EdgeID(d.self.ID)
-	session, err := d.store.OpenSession(ctx, edge, d.effects)
+	d.tenure = newTenure(d.store, edge, d.log, d.effects)
+	session, err := d.tenure.open(ctx)
 	if err != nil {
 		return fmt.Errorf("open session: %w", err)
 	}
-	d.session = session
 	security, err := serverTLS(&d.self.TLS)
 	if err != nil {
 		return err
 	}
 	cluster := &d.view.load().cluster.ProviderPool
 	links, err := nodelink.New(nodelink.Options{
-		Listener: d.ports.node, TLS: security, Commands: session, Catalog: &d.view, Edge: edge, ClusterID: d.store.Cluster(),
+		Listener: d.ports.node, TLS: security, Commands: d.tenure, Catalog: &d.view, Edge: edge, ClusterID: d.store.Cluster(),
 		Version: d.o.Version,
 		Logger:  d.log, Metrics: d.metrics, HeartbeatInterval: d.self.Link.HeartbeatMS.Duration(),
 		HeartbeatMissed: d.self.Link.Missed, FenceTimeout: cluster.FenceTimeoutMS.Duration(),
@@ -215,29 +216,16 @@ func (d *Daemon) wait(ctx context.Context, s *servers) error {
 		return nil
 	case err := <-s.failed:
 		return err
-	case <-d.ended:
-		return errors.New("the session of this edge was ended; is another edge running with the same edge.id?")
 	case <-d.store.Failed():
 		return fmt.Errorf("edge.data_dir: %w", d.store.Err())
 	}
 }
 
-// notReady tells why the edge takes no requests, nil if it does.
-func (d *Daemon) notReady() error {
-	if d.stopping.Load() {
-		return errors.New("the edge is stopping")
-	}
-	return d.store.Err()
-}
-
 // effects takes what the log says later about this edge's links and requests. The dispatcher calls it; it must not block.
 func (d *Daemon) effects(effects []fsm.Effect) {
 	for i := range effects {
-		switch e := &effects[i]; {
-		case e.Kind == fsm.EffectConfig:
+		if effects[i].Kind == fsm.EffectConfig {
 			d.configured()
-		case e.Kind == fsm.EffectSessionEnded && !d.stopping.Load():
-			close(d.ended)
 		}
 	}
 	if l := d.links.Load(); l != nil {
@@ -253,6 +241,10 @@ func (d *Daemon) position(id fsm.RequestID) (position int) {
 		}
 	})
 	return position
+}
+
+func (d *Daemon) queueTimeout() fsm.Time {
+	return fsm.Time(d.view.load().cluster.ProviderPool.QueueTimeoutMS.Duration())
 }
 
 func (d *Daemon) observe(s storage.Stat) {

@@ -40,6 +40,8 @@ func translate(err error) error {
 		return fmt.Errorf("%w: %w", admission.ErrOverloaded, err)
 	case errors.Is(err, storage.ErrSessionEnded):
 		return fmt.Errorf("%w: %w", admission.ErrSessionEnded, err)
+	case errors.Is(err, storage.ErrNoLeader):
+		return fmt.Errorf("%w: %w", admission.ErrNoLeader, err)
 	}
 	return fmt.Errorf("%w: %w", admission.ErrFailed, err)
 }

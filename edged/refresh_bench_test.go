@@ -59,7 +59,7 @@ func BenchmarkLargeRefresh(b *testing.B) {
 			default:
 			}
 			begin := time.Now()
-			if _, err := d.session.Do(ctx, &fsm.Cancel{Request: "nobody"}); err != nil {
+			if _, err := d.tenure.Do(ctx, &fsm.Cancel{Request: "nobody"}); err != nil {
 				b.Error(err)
 			}
 			worst = max(worst, time.Since(begin))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"iop/fsm"
+	"iop/storage"
 )
 
 // servers are the parts of an edge that run.
@@ -21,6 +22,7 @@ type servers struct {
 	admin     *http.Server
 	cutOff    context.CancelFunc // cancels every request that runs
 	stopLinks context.CancelFunc
+	stopKeep  context.CancelFunc // no further session is opened
 }
 
 // How long the steps of a stop may take once requests have had edge.stop_timeout_ms.
@@ -33,7 +35,7 @@ const (
 
 // serve starts what listens.
 func (d *Daemon) serve() *servers {
-	s := &servers{failed: make(chan error, 3)}
+	s := &servers{failed: make(chan error, 4)}
 	requests, cutOff := context.WithCancel(context.Background())
 	s.cutOff = cutOff
 	s.openai = d.openai.HTTP()
@@ -46,6 +48,9 @@ func (d *Daemon) serve() *servers {
 	}
 	linking, stopLinks := context.WithCancel(context.Background())
 	s.stopLinks = stopLinks
+	keeping, stopKeep := context.WithCancel(context.Background())
+	s.stopKeep = stopKeep
+	s.run("session", func() error { return d.keepSession(keeping) })
 	s.run("openai listener", func() error { return s.openai.Serve(d.ports.openai) })
 	s.run("admin listener", func() error { return d.serveAdmin(s.admin) })
 	s.run("node listener", func() error { return d.links.Load().Run(linking) })
@@ -87,6 +92,7 @@ func (s *servers) stop(d *Daemon) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGoodbye)
 	defer cancel()
 	d.links.Load().Goodbye(ctx)
+	s.stopKeep()
 	err := d.endSession(ctx)
 	d.admission.Close()
 	s.shut()
@@ -113,10 +119,15 @@ func (s *servers) drain(d *Daemon) {
 }
 
 func (d *Daemon) endSession(ctx context.Context) error {
-	if d.store.Err() != nil {
-		return nil // nothing can be written any more; the next start ends it
+	x := d.tenure.close()
+	if x == nil || d.store.Err() != nil {
+		return nil // there is none, or nothing can be written any more; the next start ends it
 	}
-	if err := d.session.End(ctx, fsm.ReasonGoodbye); err != nil {
+	switch err := x.End(ctx, fsm.ReasonGoodbye); {
+	case err == nil || errors.Is(err, storage.ErrSessionEnded):
+	case d.leader() == "":
+		d.log.Warn("the cluster has no leader to be told that this edge stops; its session ends by itself", "error", err)
+	default:
 		return fmt.Errorf("end session: %w", err)
 	}
 	return nil
