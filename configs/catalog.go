@@ -15,11 +15,13 @@ type Adapter struct {
 	ID   string      `json:"id" required:"true" doc:"Name of the adapter, unique on its node."`
 	Type AdapterType `json:"type" required:"true" enum:"openai_compat,ollama,cli,demo,vllm,llamacpp,mlx,lemonade,lmstudio,seulgivibe_claude,seulgivibe_openai" doc:"What it speaks. The types of OpenAI-compatible servers count as openai_compat."`
 
-	BaseURL   string `json:"base_url,omitempty" doc:"openai_compat, ollama: the backend's address, for openai_compat up to and with /v1."`
+	BaseURL   string `json:"base_url,omitempty" doc:"openai_compat, ollama: the backend's address, for openai_compat up to and with /v1, for ollama without."`
 	APIKeyEnv string `json:"api_key_env,omitempty" doc:"openai_compat: name of the variable, on the node, that holds the backend's key. The key itself never stands here."`
 
 	Command []string `json:"command,omitempty" doc:"cli: program and arguments. The arguments may have the variables {prompt}, {model}, {system}, {dir}, {schema} and {schema_file}. No shell is involved."`
 	CLI     *CLI     `json:"cli,omitempty" doc:"cli: how the command gets its prompt, how its output is read, and its limits."`
+
+	Ollama *Ollama `json:"ollama,omitempty" doc:"ollama: how its models are run."`
 
 	Demo *Demo `json:"demo,omitempty" doc:"demo: what the built-in backend does."`
 }

@@ -60,6 +60,7 @@ func (a *Adapter) check(r *report, at string) {
 		{"api_key_env", a.APIKeyEnv != "", false, []AdapterType{AdapterOpenAI, AdapterOllama}},
 		{"command", len(a.Command) > 0, true, []AdapterType{AdapterCLI}},
 		{"cli", a.CLI != nil, false, []AdapterType{AdapterCLI}},
+		{"ollama", a.Ollama != nil, false, []AdapterType{AdapterOllama}},
 		{"demo", a.Demo != nil, false, []AdapterType{AdapterDemo}},
 	}
 	for _, f := range fields {
@@ -80,6 +81,9 @@ func (a *Adapter) check(r *report, at string) {
 		r.problem(at+".command", "begins with an empty text", "name the program first")
 	}
 	a.checkAgent(r, at)
+	if a.Ollama != nil {
+		a.Ollama.check(r, at+".ollama")
+	}
 }
 
 // checkBaseURL never shows the URL, which may hold a password.

@@ -26,6 +26,12 @@ func adapterPayload(a *configs.Adapter) *nodepb.AdapterConfig {
 	if a.Type == configs.AdapterCLI {
 		out.Settings = agentSettings(a.Agent())
 	}
+	if o := a.Ollama; o != nil {
+		out.Settings = map[string]string{"keep_alive": o.KeepAlive, "think": string(o.Think)}
+		if o.NumCtx > 0 {
+			out.Settings["num_ctx"] = strconv.FormatInt(o.NumCtx, 10)
+		}
+	}
 	if d := a.Demo; d != nil {
 		out.Settings = map[string]string{
 			"words":            strconv.Itoa(d.Words),

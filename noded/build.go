@@ -59,7 +59,9 @@ func (b builder) makeAdapter(p stationPlan) (adapter.Adapter, error) {
 		return makeDemo(p)
 	case string(configs.AdapterCLI):
 		return b.makeAgent(p.config)
-	default: // every other type is an OpenAI-compatible server, Ollama's /v1 as well
+	case string(configs.AdapterOllama):
+		return makeOllama(p)
+	default: // every other type is an OpenAI-compatible server
 		o, err := adapter.NewOpenAI(adapter.OpenAIConfig{BaseURL: p.config.GetBaseUrl(), APIKey: p.key})
 		if err != nil {
 			return nil, err

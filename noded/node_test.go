@@ -186,7 +186,7 @@ func listenAt(t *testing.T, address string) *httptest.Server {
 
 func TestEveryTypeIsServed(t *testing.T) {
 	base := backendWith(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) })
-	for _, kind := range []string{"openai_compat", "vllm", "llamacpp", "mlx", "lemonade", "lmstudio", "ollama", "seulgivibe_claude", "seulgivibe_openai"} {
+	for _, kind := range []string{"openai_compat", "vllm", "llamacpp", "mlx", "lemonade", "lmstudio", "seulgivibe_claude", "seulgivibe_openai"} {
 		n := newNode(t)
 		n.configure(1, one("p", kind, base, nil))
 		a, end := n.run("p")

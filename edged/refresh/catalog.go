@@ -61,9 +61,9 @@ func provider(p *configs.Provider, node fsm.NodeID, adapter configs.AdapterType)
 // can is what the node can make of a request through an adapter of this type.
 func can(adapter configs.AdapterType) fsm.Needs {
 	switch adapter {
-	case configs.AdapterOpenAI:
+	case configs.AdapterOpenAI, configs.AdapterOllama: // what Ollama's own API has no words for goes to its /v1
 		return fsm.AllNeeds
-	case configs.AdapterOllama, configs.AdapterDemo:
+	case configs.AdapterDemo:
 		return fsm.NeedChat | fsm.NeedCompletions | fsm.NeedEmbeddings
 	case configs.AdapterCLI:
 		return fsm.NeedChat

@@ -59,7 +59,7 @@ func TestPlanKeepsAbsentAndZeroApart(t *testing.T) {
 		t.Errorf("no queue timeout became %d", got.Pool.QueueTimeout)
 	}
 	want := []fsm.ProviderConfig{
-		{ID: "absent", Node: "n", Capacity: 1, LongCapacity: fsm.LongUncounted, Can: fsm.NeedChat | fsm.NeedCompletions | fsm.NeedEmbeddings},
+		{ID: "absent", Node: "n", Capacity: 1, LongCapacity: fsm.LongUncounted, Can: fsm.AllNeeds},
 		{ID: "zero", Node: "n", Capacity: 1, LongCapacity: 0, Can: fsm.NeedChat | fsm.NeedCompletions | fsm.NeedEmbeddings},
 	}
 	if diff := cmp.Diff(want, got.Providers); diff != "" {

@@ -33,10 +33,10 @@ const (
 	FinishFilter    = "content_filter"
 )
 
-// ErrTooLarge: an answer that is not streamed has grown beyond Options.WholeMax.
+// ErrTooLarge says that an answer that is not streamed has grown beyond Options.WholeMax.
 var ErrTooLarge = errors.New("the answer is larger than one that is not streamed may be")
 
-// ErrUnfinished: the answer ended before each choice had finished.
+// ErrUnfinished says that an answer ended before each choice had finished.
 var ErrUnfinished = errors.New("the answer ended before its choices had finished")
 
 // Writer renders one answer: Text, Reasoning, ToolCall … for each choice, then Finish, at last End. One goroutine uses

@@ -24,8 +24,12 @@ type Config struct {
 
 	NumCtx    int64  // context of a loaded model, in tokens; 0 is the window of the call's provider, and without one Ollama's own
 	KeepAlive string // how long a model stays loaded: 10m, 0, -1; "" is Ollama's own
-	Think     string // where a request says nothing: true, false, low, medium or high; "" is the model's own
+	Think     Think  // where a request says nothing
 }
+
+// Think is whether, and how much, a model thinks: on, off, or a level, which only some models know: low, medium or high.
+// "" is as the model does by itself.
+type Think string
 
 // Adapter reaches one Ollama server. It is an adapter.Adapter.
 type Adapter struct {
@@ -50,12 +54,12 @@ func New(c Config) (*Adapter, error) {
 	}
 	switch c.Think {
 	case "":
-	case "true", "false":
-		a.think = c.Think == "true"
+	case "on", "off":
+		a.think = c.Think == "on"
 	case "low", "medium", "high":
-		a.think = c.Think
+		a.think = string(c.Think)
 	default:
-		return nil, fmt.Errorf("think is %q; it must be true, false, low, medium or high", c.Think)
+		return nil, fmt.Errorf("think is %q; it must be on, off, low, medium or high", c.Think)
 	}
 	return a, nil
 }

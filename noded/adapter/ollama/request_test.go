@@ -30,7 +30,7 @@ func TestRequestsAreOllamasOwn(t *testing.T) {
 				"seed":7,"stop":["x"],"num_predict":9,"frequency_penalty":1,"presence_penalty":-1,"top_k":40,"min_p":0.1,"repeat_penalty":1.1}}`,
 		},
 		"settings": {
-			config: ollama.Config{NumCtx: 8192, KeepAlive: "10m", Think: "false"}, window: 4096, body: `{"model":"m",` + hi + `}`,
+			config: ollama.Config{NumCtx: 8192, KeepAlive: "10m", Think: "off"}, window: 4096, body: `{"model":"m",` + hi + `}`,
 			want: `{"model":"m",` + hi + `,"stream":true,"truncate":false,"shift":false,"think":false,"keep_alive":"10m","options":{"num_ctx":8192}}`,
 		},
 		"the provider's window": {
