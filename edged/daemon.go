@@ -41,6 +41,7 @@ type Daemon struct {
 	fresh   configuration
 
 	ports     *listeners
+	peers     *peers // nil: the edge is alone
 	store     *storage.Store
 	tenure    *tenure
 	admission *admission.Admission
@@ -54,7 +55,10 @@ type Daemon struct {
 }
 
 // Addrs are the addresses that an edge listens on, ports resolved.
-type Addrs struct{ OpenAI, Node, Admin string }
+type Addrs struct {
+	OpenAI, Node, Admin string
+	Cluster             string // "": there is no cluster listener
+}
 
 // New opens the ports. The error names the key that is at fault and a cure.
 func New(o Options) (*Daemon, error) {
@@ -70,7 +74,7 @@ func New(o Options) (*Daemon, error) {
 	if err := unsupported(&o.Config.Edge); err != nil {
 		return nil, err
 	}
-	ports, err := listen(&o.Config.Edge.Listen)
+	ports, err := listen(&o.Config.Edge)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +92,6 @@ func unsupported(s *configs.Self) error {
 		path string
 		set  bool
 	}{
-		{"edge.cluster.peers", len(s.Cluster.Peers) > 0},
 		{"edge.listen.a2a", s.Listen.A2A != ""},
 		{"edge.control_plane.address", s.ControlPlane.Address != ""},
 	} {
@@ -106,9 +109,13 @@ func unsupported(s *configs.Self) error {
 
 // Addrs returns where the edge listens.
 func (d *Daemon) Addrs() Addrs {
-	return Addrs{
+	a := Addrs{
 		OpenAI: d.ports.openai.Addr().String(), Node: d.ports.node.Addr().String(), Admin: d.ports.admin.Addr().String(),
 	}
+	if d.ports.cluster != nil {
+		a.Cluster = d.ports.cluster.Addr().String()
+	}
+	return a
 }
 
 // Ready is closed when the edge takes requests.
@@ -118,7 +125,14 @@ func (d *Daemon) Ready() <-chan struct{} { return d.ready }
 // edge.stop_timeout_ms, nodes are told, the session is ended. It returns nil after that, else what failed.
 func (d *Daemon) Run(ctx context.Context) (err error) {
 	defer d.ports.close()
+	if d.peers, err = d.linkPeers(); err != nil {
+		return err
+	}
+	defer d.peers.close()
 	if err := d.open(ctx); err != nil {
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil // stopped while it waited for the other replicas
+		}
 		return err
 	}
 	defer func() { err = errors.Join(err, d.closeStore()) }()
@@ -138,6 +152,7 @@ func (d *Daemon) open(ctx context.Context) error {
 	store, err := storage.Open(ctx, storage.Options{
 		Dir: d.self.DataDir, Replica: d.self.ID, Version: d.o.Version, Logger: d.log, Observe: d.observe,
 		History: storage.History{MaxBytes: d.self.History.MaxBytes, MaxAge: d.self.History.MaxAgeMS.Duration()},
+		Cluster: d.membership(),
 	})
 	if err != nil {
 		return fmt.Errorf("edge.data_dir: %w", err)
@@ -201,7 +216,11 @@ func (d *Daemon) announce() error {
 	if len(d.view.load().cluster.OpenAI.PrincipalTokens) == 0 && !loopback(d.ports.openai) {
 		d.log.Warn("anyone who reaches this address may use the models: openai.principal_tokens is empty", "openai", a.OpenAI)
 	}
-	_, err := fmt.Fprintf(d.o.Stdout, "edged ready openai=%s node=%s admin=%s\n", a.OpenAI, a.Node, a.Admin)
+	cluster := ""
+	if a.Cluster != "" {
+		cluster = " cluster=" + a.Cluster
+	}
+	_, err := fmt.Fprintf(d.o.Stdout, "edged ready openai=%s node=%s admin=%s%s\n", a.OpenAI, a.Node, a.Admin, cluster)
 	if err != nil {
 		return fmt.Errorf("write the ready line: %w", err)
 	}
@@ -215,6 +234,8 @@ func (d *Daemon) wait(ctx context.Context, s *servers) error {
 	case <-ctx.Done():
 		return nil
 	case err := <-s.failed:
+		return err
+	case err := <-d.peers.broken():
 		return err
 	case <-d.store.Failed():
 		return fmt.Errorf("edge.data_dir: %w", d.store.Err())
@@ -266,9 +287,9 @@ func (d *Daemon) adminHandler() http.Handler {
 }
 
 func (d *Daemon) standing() admin.Standing {
-	role := d.store.Role()
-	s := admin.Standing{Role: role.String()}
-	if role == storage.RoleLeader {
+	st := d.store.Standing()
+	s := admin.Standing{Role: st.Role, Leader: st.Leader}
+	if d.store.Role() == storage.RoleLeader {
 		s.Leader = d.self.ID
 	}
 	return s

@@ -1,8 +1,6 @@
 package edged
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -13,17 +11,23 @@ import (
 )
 
 // listeners are the open ports of an edge.
-type listeners struct{ openai, node, admin net.Listener }
+type listeners struct {
+	openai, node, admin net.Listener
+	cluster             net.Listener // nil: for nobody
+}
 
 // listen opens the ports, all or none.
-func listen(c *configs.Listen) (*listeners, error) {
-	l := &listeners{}
+func listen(s *configs.Self) (*listeners, error) {
+	c, l := &s.Listen, &listeners{}
 	for _, port := range []struct {
 		key, address string
 		into         *net.Listener
 	}{
-		{"openai", c.OpenAI, &l.openai}, {"node", c.Node, &l.node}, {"admin", c.Admin, &l.admin},
+		{"openai", c.OpenAI, &l.openai}, {"node", c.Node, &l.node}, {"admin", c.Admin, &l.admin}, {"cluster", clusterAddress(s), &l.cluster},
 	} {
+		if port.address == "" {
+			continue
+		}
 		opened, err := net.Listen("tcp", port.address)
 		if err != nil {
 			l.close()
@@ -45,44 +49,11 @@ func listenCure(err error) string {
 }
 
 func (l *listeners) close() {
-	for _, x := range []net.Listener{l.openai, l.node, l.admin} {
+	for _, x := range []net.Listener{l.openai, l.node, l.admin, l.cluster} {
 		if x != nil {
 			_ = x.Close() // nothing was accepted that could be lost
 		}
 	}
-}
-
-// serverTLS reads the certificate anew at each handshake, so that a renewed one needs no restart. nil = no TLS.
-func serverTLS(c *configs.TLS) (*tls.Config, error) {
-	if c.Cert == "" && c.Key == "" {
-		return nil, nil
-	}
-	read := func() (*tls.Config, error) {
-		cert, err := tls.LoadX509KeyPair(c.Cert, c.Key)
-		if err != nil {
-			return nil, fmt.Errorf("edge.tls: read %s and %s: %w", c.Cert, c.Key, err)
-		}
-		t := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}}
-		if c.ClientCA == "" {
-			return t, nil
-		}
-		pem, err := os.ReadFile(c.ClientCA)
-		if err != nil {
-			return nil, fmt.Errorf("edge.tls.client_ca: %w", err)
-		}
-		t.ClientCAs = x509.NewCertPool()
-		if !t.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("edge.tls.client_ca: %s holds no certificate in PEM form", c.ClientCA)
-		}
-		t.ClientAuth = tls.RequireAndVerifyClientCert
-		return t, nil
-	}
-	t, err := read()
-	if err != nil {
-		return nil, err
-	}
-	t.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return read() }
-	return t, nil
 }
 
 // loopback tells whether a listener can only be reached from this machine.

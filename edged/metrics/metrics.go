@@ -42,6 +42,8 @@ type Metrics struct {
 	unknownRuns    prometheus.Counter
 	leaderChanges  prometheus.Counter
 	snapshot       prometheus.Histogram
+
+	peers peerSet
 }
 
 // New returns the metrics of one edge.
@@ -77,6 +79,7 @@ func New() *Metrics {
 	m.apply = m.histogram(nameApply, "Time the machine took to apply an entry.", prometheus.ExponentialBuckets(1e-6, 4, 10))
 	m.batch = m.histogram(nameBatch, "Commands per committed entry.", prometheus.ExponentialBuckets(1, 2, 13))
 	m.snapshot = m.histogram(nameSnapshot, "Time to write a snapshot.", prometheus.ExponentialBuckets(1e-3, 4, 9))
+	m.peers = m.newPeerSet()
 	return m
 }
 

@@ -43,6 +43,9 @@ const (
 	nameLeaderChanges    = "iop_leader_changes_total"
 	nameLogBytes         = "iop_log_bytes"
 	nameSnapshot         = "iop_snapshot_seconds"
+	namePeerUp           = "iop_peer_up"
+	namePeerRoundTrip    = "iop_peer_round_trip_seconds"
+	namePeerForwarded    = "iop_peer_forwarded_batches_total"
 )
 
 // The labels.
@@ -58,6 +61,8 @@ const (
 	labelEdge      = "edge"
 	labelState     = "state"
 	labelEvent     = "event"
+	labelPeer      = "peer"
+	labelVerdict   = "verdict"
 )
 
 // Unknown is the label of a model that the configuration does not have; None that of a request without a provider,
