@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,4 +107,35 @@ func TestFrozenNodeComesBack(t *testing.T) {
 		t.Errorf("backend %+v", s)
 	}
 	w.grants = 6
+}
+
+// TestFailingBackendAttractsNotEverything: a backend that answers everything with 500 at once is always the least busy one, and is
+// soon left alone; after a pause one request tries it again, and when it works it gets its share.
+func TestFailingBackendAttractsNotEverything(t *testing.T) {
+	t.Parallel()
+	failing := newBackend(t, backend.Options{Default: backend.Plan{Status: 500}})
+	well := newBackend(t, backend.Options{Limit: 2})
+	w := newWorld(t, layout{
+		providers: []provider{{id: "failing", url: failing.URL(), capacity: 4}, {id: "well", node: "n2", url: well.URL(), capacity: 2}},
+		models:    map[string][]string{"m": {"failing", "well"}},
+	})
+	failed := 0
+	for i := 0; w.provider("failing").Status != "degraded"; i++ {
+		if a := w.ask(ask{tag: fmt.Sprint("r", i)}); a.status != 200 {
+			failed++
+		}
+		if failed > 12 { // five in a row, and what was under way until the edge knew
+			t.Fatalf("%d requests failed and it still gets more", failed)
+		}
+	}
+	if p := w.provider("failing"); !strings.Contains(p.Cause, "times in a row: status 500") {
+		t.Errorf("provider %+v", p)
+	}
+	failing.Set(backend.Plan{})
+	await(t, "it gets requests again", func() bool {
+		a := w.ask(ask{})
+		a.want(t, 200)
+		return a.header.Get("x-iop-provider") == "failing"
+	})
+	w.awaitIdle()
 }

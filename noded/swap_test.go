@@ -15,7 +15,9 @@ import (
 // 200 configurations in a row while runs go on, every second one with a new adapter: no run is aborted, and in the end only
 // the adapter of the last configuration is open. (That no goroutine stays is TestMain's to see.)
 func TestSwapsUnderLoadAbortNothingAndLeaveNothing(t *testing.T) {
+	var arrived atomic.Int64
 	base := backendWith(t, func(w http.ResponseWriter, _ *http.Request) {
+		arrived.Add(1)
 		w.(http.Flusher).Flush()
 		_, _ = io.WriteString(w, "whole")
 	})
@@ -61,6 +63,9 @@ func TestSwapsUnderLoadAbortNothingAndLeaveNothing(t *testing.T) {
 	}
 	close(stop)
 	runners.Wait()
+	if got, want := arrived.Load(), runs.Load(); got != want {
+		t.Errorf("%d runs reached the backend, %d were made: lost or doubled", got, want)
+	}
 	for i, s := range stations { // the last user closes
 		want := int64(0)
 		if i == len(stations)-1 {

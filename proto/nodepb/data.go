@@ -7,12 +7,6 @@ import (
 	"strings"
 )
 
-// Protocol versions that this program speaks.
-const (
-	ProtocolMin = 1
-	ProtocolMax = 1
-)
-
 // HeadMax bounds the head of a data exchange in bytes.
 const HeadMax = 256 << 10
 
