@@ -76,8 +76,9 @@ finally { $env:IOP_JOIN_TOKEN = $null }
 if ($LASTEXITCODE -ne 0) { throw "iop: it did not join; noded stays installed as $noded" }
 
 $hasService = $false
-if (-not $NoService) {
-    & $noded service --help *> $null
+$me = [Security.Principal.WindowsPrincipal][Security.Principal.WindowsIdentity]::GetCurrent()
+if (-not $NoService -and $me.IsInRole([Security.Principal.WindowsBuiltInRole]::Administrator)) {
+    & $noded service print --help *> $null
     $hasService = $LASTEXITCODE -eq 0
 }
 if ($hasService) {
@@ -86,6 +87,6 @@ if ($hasService) {
     Say 'installed the service'
 }
 else {
-    Say "no service was installed. noded runs with: & '$noded' --config '$Config'"
+    Say "no service was installed (an administrator can: & '$noded' service install --config '$Config'). noded runs with: & '$noded' --config '$Config'"
 }
 Say 'done'

@@ -66,6 +66,27 @@ checksum() {
 	fi
 }
 
+# install_service has noded started at every boot, where this user may say so.
+install_service() {
+	if ! "$noded" service print --help >/dev/null 2>&1; then
+		say "no service was installed. noded runs with: $noded --config $config"
+		return
+	fi
+	if [ "$(uname -s)" = Linux ]; then
+		if [ "$(id -u)" != 0 ] || [ ! -d /run/systemd/system ]; then
+			say "no service was installed, as that takes root and systemd. noded runs with: $noded --config $config"
+			return
+		fi
+		if ! id iop >/dev/null 2>&1; then
+			useradd --system --no-create-home --shell /usr/sbin/nologin iop
+			say "made the user iop, as whom the service runs"
+		fi
+		chown iop "$config"
+		[ ! -f "${config%.*}-ca.pem" ] || chown iop "${config%.*}-ca.pem"
+	fi
+	"$noded" service install --config "$config" || fail "the service was not installed. noded runs with: $noded --config $config"
+}
+
 main() {
 	prefix='' config='' service=yes token=${IOP_JOIN_TOKEN:-}
 	unset IOP_JOIN_TOKEN || true
@@ -127,9 +148,8 @@ main() {
 	fi
 	IOP_JOIN_TOKEN=$token "$noded" join --edge "$base" --config "$config" || fail "it did not join; noded stays installed as $noded"
 
-	if [ "$service" = yes ] && "$noded" service --help >/dev/null 2>&1; then
-		"$noded" service install --config "$config" || fail "the service was not installed. noded runs with: $noded --config $config"
-		say "installed the service"
+	if [ "$service" = yes ]; then
+		install_service
 	else
 		say "no service was installed. noded runs with: $noded --config $config"
 	fi

@@ -46,6 +46,8 @@ func run(args []string, stdout, stderr io.Writer, env configs.Env) int {
 		switch args[0] {
 		case "check":
 			return check(args[1:], stdout, stderr, env)
+		case "join":
+			return join(args[1:], stdout, stderr, env)
 		case "service":
 			return manage(args[1:], stdout, stderr, env)
 		}
