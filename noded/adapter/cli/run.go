@@ -94,12 +94,13 @@ func (u *run) converse(ctx context.Context, p *process, prompt string) (fault er
 	var beside sync.WaitGroup
 	beside.Go(func() { p.feed(prompt) })
 	beside.Go(func() { u.errs.read(p.stderr) })
+	// Beside the reading: should the keeper be killed, the output only ends when wait has swept up what still writes.
+	beside.Go(func() { x = p.wait() })
 	fault = u.read(p.stdout)
 	if fault != nil {
 		p.stop()
 		_ = p.stdout.Close() // whoever writes on meets a broken pipe
 	}
-	x = p.wait()
 	beside.Wait()
 	if fault == nil {
 		fault = u.parse.end()
