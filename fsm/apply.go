@@ -53,7 +53,7 @@ func (m *Machine) configure(c Config) {
 		if n := m.nodes[id]; n.removed {
 			for _, l := range slices.Clone(n.links) {
 				if l.state != LinkFenced {
-					m.fence(l, ReasonRemoved)
+					m.fence(l, ReasonRemoved, false)
 				}
 			}
 		}

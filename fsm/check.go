@@ -169,7 +169,7 @@ func (m *Machine) checkLinks(c *checker) {
 			c.that(held == l.held, "link %s/%d counts %d leases, has %d", id, l.generation, l.held, held)
 			if l.state == LinkFenced {
 				c.that(l.held > 0, "link %s/%d is fenced and empty, but kept", id, l.generation)
-				c.that(n.linked(), "link %s/%d is fenced and holds leases, but the node has no other link", id, l.generation)
+				c.that(n.linked() || l.fenceUntil > 0, "link %s/%d is fenced and holds leases, but the node has no other link, and no time is set", id, l.generation)
 				continue
 			}
 			perEdge[l.edge]++

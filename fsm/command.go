@@ -38,6 +38,9 @@ type (
 		Edge    EdgeID
 		Session SessionID
 		Reason  Reason
+		// Alive says that the edge may live, and its transports carry on what runs. Then the leases stay counted until the
+		// nodes report or the fence timeout is over, also those of a node that has no other link: it may register anew.
+		Alive bool
 	}
 
 	// Admit asks for a slot. Outcome: Granted, Queued or Refused.

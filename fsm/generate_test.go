@@ -143,7 +143,7 @@ func (g *generator) clusterCommand(e *Entry) Command {
 	case k == 2:
 		g.remember()
 		s := choose(g, g.n.sessions...)
-		return &EndSession{Edge: choose(g, s.edge, s.edge, "e1"), Session: s.id, Reason: ReasonGoodbye}
+		return &EndSession{Edge: choose(g, s.edge, s.edge, "e1"), Session: s.id, Reason: ReasonGoodbye, Alive: g.one(2)}
 	case k <= 8:
 		return g.drain()
 	case k == 9 && g.one(4):

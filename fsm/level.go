@@ -39,6 +39,10 @@ func LevelOf(c Command) uint32 {
 	switch c := c.(type) {
 	case *Announce, *DigestCheck, *AddJoin, *RedeemJoin:
 		return 2
+	case *EndSession:
+		if c.Alive {
+			return 2
+		}
 	case *Admit:
 		if c.Provider != "" {
 			return 2

@@ -52,14 +52,15 @@ func (m *Machine) linkLost(s *session, c *LinkLost) Outcome {
 	if l == nil || l.session != s {
 		return Outcome{Code: Stale}
 	}
-	m.fence(l, c.Reason)
+	m.fence(l, c.Reason, false)
 	return Outcome{Code: Done}
 }
 
 // fence ends a link. Its leases are returned if the node has no other link; else the backend may still be busy while
 // the node can be given work over the other one, so they stay counted. A pending link counts as another one: it could
-// become ready on the node's word of before this fence.
-func (m *Machine) fence(l *link, why Reason) {
+// become ready on the node's word of before this fence. With alive they stay counted in any case: the edge may only have
+// lost its session, and its transport carries on what runs.
+func (m *Machine) fence(l *link, why Reason, alive bool) {
 	n := l.node
 	m.emit(Effect{
 		Kind: EffectLinkFenced, Session: l.session.id, Edge: l.edge, Node: n.id, Generation: l.generation, Reason: why,
@@ -69,7 +70,7 @@ func (m *Machine) fence(l *link, why Reason) {
 	for r := l.firstHeld; r != nil; r = r.heldNext {
 		r.state = StateFencing
 	}
-	if n.linked() {
+	if n.linked() || alive {
 		m.setFence(l)
 	} else {
 		for _, fenced := range slices.Clone(n.links) {

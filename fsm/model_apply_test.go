@@ -78,7 +78,7 @@ func (n *naive) decide(by SessionID, c Command) Outcome {
 		return n.open(c)
 	case *EndSession:
 		if s := n.session(c.Session); s != nil && s.edge == c.Edge {
-			n.end(s, c.Reason)
+			n.end(s, c.Reason, c.Alive)
 			return Outcome{Code: Done}
 		}
 		return Outcome{Code: Stale}
@@ -139,7 +139,7 @@ func (n *naive) open(c *OpenSession) Outcome {
 	}
 	for _, s := range slices.Clone(n.sessions) {
 		if s.edge == c.Edge {
-			n.end(s, ReasonSessionEnded)
+			n.end(s, ReasonSessionEnded, false)
 		}
 	}
 	n.lastSession = max(n.lastSession+1, SessionID(n.index))
@@ -155,12 +155,12 @@ func (n *naive) open(c *OpenSession) Outcome {
 }
 
 // end (1.7).
-func (n *naive) end(s *nSession, why Reason) {
+func (n *naive) end(s *nSession, why Reason, alive bool) {
 	n.sessions = slices.DeleteFunc(n.sessions, func(x *nSession) bool { return x == s })
 	for _, x := range n.nodes {
 		for _, l := range x.links {
 			if l.session == s.id && l.state != LinkFenced {
-				n.fence(x, l, ReasonSessionEnded)
+				n.fence(x, l, ReasonSessionEnded, alive)
 			}
 		}
 	}
@@ -281,7 +281,7 @@ func (n *naive) register(s *nSession, c *RegisterNode) Outcome {
 		}
 	}
 	if old != nil {
-		n.fence(x, old, ReasonSuperseded)
+		n.fence(x, old, ReasonSuperseded, false)
 	}
 	o := Outcome{Code: Registered, Generation: x.generation + 1, Revision: n.revision}
 	for _, l := range x.links {
@@ -329,7 +329,7 @@ func (n *naive) linkCommand(s *nSession, c Command) Outcome {
 		}
 	case *LinkLost:
 		if x, l := find(c.Node, c.Generation); l != nil && l.session == s.id {
-			n.fence(x, l, c.Reason)
+			n.fence(x, l, c.Reason, false)
 			return Outcome{Code: Done}
 		}
 	case *LinkReport:
@@ -402,7 +402,7 @@ func (n *naive) applyConfig(c *ApplyConfig) Outcome {
 		n.joins = slices.DeleteFunc(n.joins, func(j *JoinRow) bool { return j.Node == x.id })
 		for _, l := range x.links {
 			if l.state != LinkFenced {
-				n.fence(x, l, ReasonRemoved)
+				n.fence(x, l, ReasonRemoved, false)
 			}
 		}
 	}

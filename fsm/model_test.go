@@ -418,7 +418,7 @@ func (n *naive) takeBack(r *nRequest, why Reason) {
 }
 
 // fence (1.6): nothing goes over the link any more; its leases count on only while another link of the node lives.
-func (n *naive) fence(x *nNode, l *nLink, why Reason) {
+func (n *naive) fence(x *nNode, l *nLink, why Reason, alive bool) {
 	n.effects = append(n.effects, Effect{
 		Kind: EffectLinkFenced, Session: l.session, Edge: l.edge, Node: x.id, Generation: l.generation, Reason: why,
 	})
@@ -427,7 +427,7 @@ func (n *naive) fence(x *nNode, l *nLink, why Reason) {
 	for _, r := range n.leases(x.id, l.generation) {
 		r.State = StateFencing
 	}
-	if !x.has(LinkPending, LinkReady) {
+	if !alive && !x.has(LinkPending, LinkReady) {
 		for _, r := range n.leases(x.id, 0) {
 			n.takeBack(r, why)
 		}

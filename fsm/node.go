@@ -80,7 +80,7 @@ func (m *Machine) register(s *session, c *RegisterNode) Outcome {
 		if old.generation != c.Supersede {
 			return refused(RefusalDuplicate)
 		}
-		m.fence(old, ReasonSuperseded)
+		m.fence(old, ReasonSuperseded, false)
 	}
 	counted := m.settleAccount(n, s.edge, c.Running)
 	n.generation++

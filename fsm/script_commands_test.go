@@ -345,7 +345,7 @@ func (s *script) end(a *args) {
 			edge = EdgeID(k)
 		}
 	}
-	s.propose(0, &EndSession{Edge: EdgeID(a.get("edge", string(edge))), Session: id, Reason: a.reason(ReasonSessionEnded)})
+	s.propose(0, &EndSession{Edge: EdgeID(a.get("edge", string(edge))), Session: id, Reason: a.reason(ReasonSessionEnded), Alive: a.has("alive")})
 }
 
 func (s *script) advance(a *args) { s.elapsed += a.span(a.word()) }

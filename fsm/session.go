@@ -82,7 +82,7 @@ func (m *Machine) openSession(c *OpenSession) Outcome {
 		if old.nonce == c.Nonce {
 			return Outcome{Code: SessionOpened, Session: old.id}
 		}
-		m.closeSession(old, ReasonSessionEnded)
+		m.closeSession(old, ReasonSessionEnded, false)
 	}
 	id := max(SessionID(m.index), m.lastSession+1) // an entry may open several
 	m.lastSession = id
@@ -101,17 +101,17 @@ func (m *Machine) endSession(c *EndSession) Outcome {
 	if s == nil || s.id != c.Session {
 		return Outcome{Code: Stale}
 	}
-	m.closeSession(s, c.Reason)
+	m.closeSession(s, c.Reason, c.Alive)
 	return Outcome{Code: Done}
 }
 
 // closeSession ends a session: its links are fenced, its waiters detached; its leases go the way of their links.
-func (m *Machine) closeSession(s *session, why Reason) {
+func (m *Machine) closeSession(s *session, why Reason, alive bool) {
 	m.emit(Effect{Kind: EffectSessionEnded, Session: s.id, Edge: s.edge, Reason: why})
 	for _, id := range sortedKeys(m.nodes) {
 		for _, l := range slices.Clone(m.nodes[id].links) {
 			if l.session == s {
-				m.fence(l, ReasonSessionEnded)
+				m.fence(l, ReasonSessionEnded, alive)
 			}
 		}
 	}

@@ -333,7 +333,7 @@ func lifeCommands(im *Image) []Command {
 		&OpenSession{Edge: "e2", Nonce: im.Index + 10},
 	}
 	for _, s := range im.Sessions {
-		cs = append(cs, &EndSession{Edge: s.Edge, Session: s.ID, Reason: ReasonGoodbye})
+		cs = append(cs, &EndSession{Edge: s.Edge, Session: s.ID, Reason: ReasonGoodbye, Alive: im.Index%2 == 0})
 	}
 	return cs
 }

@@ -80,7 +80,8 @@ func appendRare(b []byte, c fsm.Command) []byte {
 		return appendNested(b, kindEndSession, func(b []byte) []byte {
 			b = appendText(b, 1, c.Edge)
 			b = appendUint(b, 2, uint64(c.Session))
-			return appendUint(b, 3, uint64(c.Reason))
+			b = appendUint(b, 3, uint64(c.Reason))
+			return appendBool(b, 4, c.Alive)
 		})
 	case *fsm.Drain:
 		return appendNested(b, kindDrain, func(b []byte) []byte {

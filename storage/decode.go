@@ -210,6 +210,8 @@ func (d *decoder) readEndSession(f *fields) *fsm.EndSession {
 			c.Session = fsm.SessionID(f.uint())
 		case 3:
 			c.Reason = fsm.Reason(f.upTo(math.MaxUint8))
+		case 4:
+			c.Alive = f.bool()
 		default:
 			f.unknown()
 		}

@@ -369,7 +369,7 @@ func (g *group) endOwn() {
 	g.store.View(func(m *fsm.Machine) { id, open = m.CurrentSession(edge) })
 	if open {
 		g.logger.Warn("the state came from the leader as a whole: this replica's session is ended", "session", uint64(id))
-		g.store.put(g.store.plain, &fsm.EndSession{Edge: edge, Session: id, Reason: fsm.ReasonSessionEnded}, nobody{}, true)
+		g.store.put(g.store.plain, g.endOf(edge, id), nobody{}, true)
 	}
 }
 

@@ -49,7 +49,7 @@ func (g *group) endLost(members []Member, step time.Duration) {
 		}
 		x.ending = true
 		g.logger.Warn("replica is lost: its session is ended", "replica", id, "session", uint64(c.id), "silent", x.lasted)
-		g.store.put(g.store.plain, &fsm.EndSession{Edge: c.edge, Session: c.id, Reason: fsm.ReasonSessionEnded}, nobody{}, true)
+		g.store.put(g.store.plain, g.endOf(c.edge, c.id), nobody{}, true)
 	}
 	for id := range g.silences {
 		if !seen[id] {
@@ -63,3 +63,10 @@ type nobody struct{}
 
 // Receive implements Receiver.
 func (nobody) Receive(fsm.Outcome, error) {}
+
+// endOf ends the session of an edge that may live: it may only have lost its quorum.
+func (g *group) endOf(edge fsm.EdgeID, id fsm.SessionID) *fsm.EndSession {
+	end := &fsm.EndSession{Edge: edge, Session: id, Reason: fsm.ReasonSessionEnded, Alive: true}
+	end.Alive = fsm.LevelOf(end) <= g.store.replica.level.Load()
+	return end
+}

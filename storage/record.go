@@ -204,7 +204,7 @@ func fieldsOf(c fsm.Command) map[string]any {
 	case *fsm.OpenSession:
 		return map[string]any{"edge": c.Edge}
 	case *fsm.EndSession:
-		return map[string]any{"edge": c.Edge, "session": c.Session, "reason": c.Reason.String()}
+		return map[string]any{"edge": c.Edge, "session": c.Session, "reason": c.Reason.String(), "alive": c.Alive}
 	case *fsm.Admit:
 		m := map[string]any{"request": c.Request, "model": c.Model, "class": c.Class.String(), "input_tokens": c.InputTokens}
 		if c.Fingerprint != (fsm.Fingerprint{}) {

@@ -587,6 +587,7 @@ type EndSession struct {
 	Edge          []byte                 `protobuf:"bytes,1,opt,name=edge,proto3" json:"edge,omitempty"`
 	Session       uint64                 `protobuf:"varint,2,opt,name=session,proto3" json:"session,omitempty"`
 	Reason        uint32                 `protobuf:"varint,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Alive         bool                   `protobuf:"varint,4,opt,name=alive,proto3" json:"alive,omitempty"` // needs level 2
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -640,6 +641,13 @@ func (x *EndSession) GetReason() uint32 {
 		return x.Reason
 	}
 	return 0
+}
+
+func (x *EndSession) GetAlive() bool {
+	if x != nil {
+		return x.Alive
+	}
+	return false
 }
 
 type Admit struct {
@@ -3624,12 +3632,13 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x04kind\"7\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x14\n" +
-	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\"R\n" +
+	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\"h\n" +
 	"\n" +
 	"EndSession\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x04R\asession\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\rR\x06reason\"\xf7\x01\n" +
+	"\x06reason\x18\x03 \x01(\rR\x06reason\x12\x14\n" +
+	"\x05alive\x18\x04 \x01(\bR\x05alive\"\xf7\x01\n" +
 	"\x05Admit\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\fR\arequest\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\fR\vfingerprint\x12\x14\n" +
