@@ -9,6 +9,7 @@ import (
 
 	"iop/configs"
 	"iop/noded/adapter"
+	"iop/noded/adapter/demo"
 	"iop/proto/nodepb"
 )
 
@@ -89,7 +90,7 @@ func makeDemo(p stationPlan) (adapter.Adapter, error) {
 		}
 		numbers[name] = n
 	}
-	return adapter.NewDemo(adapter.DemoConfig{
+	return demo.New(demo.Config{
 		Models:       p.models,
 		Words:        numbers[settingWords],
 		WordInterval: time.Duration(numbers[settingWordInterval]) * time.Millisecond,

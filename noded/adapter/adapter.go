@@ -1,10 +1,10 @@
 // Package adapter reaches a node's backends: one Adapter per entry of the configuration's adapters.
 //
 // noded calls it with a Call that came over the link, and it hands the backend's answer on to an Answer as the bytes
-// arrive. NewOpenAI is a raw tunnel to anything that speaks the OpenAI API; NewDemo is a backend built in. An adapter
-// never counts capacity (package gate does), never retries what a backend may have run, and never reads meaning into
-// a body that it passes. What it reports about a run is strict, because an edge sends a run elsewhere on its word: see
-// Dispatched. Start reading at openai.go, then exchange.go.
+// arrive. NewOpenAI is a raw tunnel to anything that speaks the OpenAI API; the packages below are the adapters of
+// backends that do not: ollama, cli, and demo, which is built in. An adapter never counts capacity (package gate does)
+// and never retries what a backend may have run. What it reports about a run is strict, because an edge sends a run
+// elsewhere on its word: see Dispatched. Start reading at openai.go, then exchange.go.
 package adapter
 
 import (

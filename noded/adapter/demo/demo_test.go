@@ -1,6 +1,7 @@
-package adapter_test
+package demo_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -13,12 +14,49 @@ import (
 	"time"
 
 	"iop/noded/adapter"
+	"iop/noded/adapter/demo"
 )
+
+// recorder is an Answer that keeps everything.
+type recorder struct {
+	status int
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (r *recorder) Head(status int, h http.Header) error { r.status, r.header = status, h; return nil }
+func (r *recorder) Data(p []byte) error                  { r.body.Write(p); return nil }
+
+func post(body string) *adapter.Call {
+	return &adapter.Call{Method: http.MethodPost, Path: "/v1/chat/completions", Body: []byte(body)}
+}
+
+func do(ctx context.Context, a adapter.Adapter, c *adapter.Call) (*recorder, adapter.End) {
+	var r recorder
+	end := a.Do(ctx, c, &r)
+	return &r, end
+}
+
+func wantEnd(t *testing.T, got adapter.End, d adapter.Dispatched, code string) {
+	t.Helper()
+	if got.Dispatched != d || got.Code != code {
+		t.Fatalf("end is dispatched=%s code=%q (%s), want dispatched=%s code=%q", got.Dispatched, got.Code, got.Message, d, code)
+	}
+}
 
 type demoAnswer struct {
 	ID, Object, Model string
 	Choices           []struct {
-		Message      struct{ Role, Content string }
+		Index   int
+		Message struct {
+			Role, Content, Refusal string
+			Reasoning              string `json:"reasoning_content"`
+			ToolCalls              []struct {
+				ID       string
+				Function struct{ Name, Arguments string }
+			} `json:"tool_calls"`
+		}
+		Logprobs     *struct{ Content []struct{ Token string } }
 		Delta        struct{ Role, Content *string }
 		Text         string
 		FinishReason *string `json:"finish_reason"`
@@ -40,7 +78,7 @@ func decode[T any](t *testing.T, b []byte) T {
 	return v
 }
 
-func askDemo(t *testing.T, d *adapter.Demo, path, body string) *recorder {
+func askDemo(t *testing.T, d *demo.Demo, path, body string) *recorder {
 	t.Helper()
 	c := post(body)
 	c.Path = path
@@ -67,7 +105,7 @@ func frames(t *testing.T, r *recorder) []demoAnswer {
 }
 
 func TestTheDemoSaysWhatItIsAndNeverThePrompt(t *testing.T) {
-	d := adapter.NewDemo(adapter.DemoConfig{Words: 50})
+	d := demo.New(demo.Config{Words: 50})
 	r := askDemo(t, d, "/v1/chat/completions", `{"model":"m","messages":[{"role":"system","content":"two words"},{"role":"user","content":[{"type":"text","text":"xyzzy plugh now"}]}]}`)
 	a := decode[demoAnswer](t, r.body.Bytes())
 	text := a.Choices[0].Message.Content
@@ -86,7 +124,7 @@ func TestTheDemoSaysWhatItIsAndNeverThePrompt(t *testing.T) {
 }
 
 func TestTheDemoStreamsOneWordAChunk(t *testing.T) {
-	d := adapter.NewDemo(adapter.DemoConfig{Words: 30, WordInterval: time.Microsecond})
+	d := demo.New(demo.Config{Words: 30, WordInterval: time.Microsecond})
 	const body = `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]%s}`
 	whole := decode[demoAnswer](t, askDemo(t, d, "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`).body.Bytes())
 	for name, c := range map[string]struct {
@@ -127,7 +165,7 @@ func TestTheDemoStreamsOneWordAChunk(t *testing.T) {
 }
 
 func TestTheDemoKeepsToBoundsAndStops(t *testing.T) {
-	d := adapter.NewDemo(adapter.DemoConfig{Words: 40})
+	d := demo.New(demo.Config{Words: 40})
 	for body, want := range map[string]struct {
 		text, reason string
 		tokens       int // a piece of a word counts as one
@@ -154,7 +192,8 @@ func TestTheDemoKeepsToBoundsAndStops(t *testing.T) {
 }
 
 func TestTheDemoRefusesInTheErrorShape(t *testing.T) {
-	d := adapter.NewDemo(adapter.DemoConfig{Models: []string{"m"}, Words: 4})
+	const hi = `"messages":[{"role":"user","content":"hi"}]`
+	d := demo.New(demo.Config{Models: []string{"m"}, Words: 4})
 	for _, c := range []struct {
 		path, body string
 		status     int
@@ -164,14 +203,14 @@ func TestTheDemoRefusesInTheErrorShape(t *testing.T) {
 		{"/v1/chat/completions", `{`, 400, "", "invalid_json"},
 		{"/v1/chat/completions", `{"messages":[{}]}`, 400, "model", "missing_required_parameter"},
 		{"/v1/chat/completions", `{"model":"m"}`, 400, "messages", "missing_required_parameter"},
-		{"/v1/chat/completions", `{"model":"m","messages":[{}],"n":2}`, 400, "n", "unsupported_value"},
-		{"/v1/chat/completions", `{"model":"m","messages":[{}],"max_tokens":0}`, 400, "max_tokens", "invalid_value"},
-		{"/v1/chat/completions", `{"model":"other","messages":[{}]}`, 404, "", "model_not_found"},
-		{"/v1/completions", `{"model":"m","prompt":["a","b"]}`, 400, "prompt", "unsupported_value"},
-		{"/v1/completions", `{"model":"m"}`, 400, "prompt", "unsupported_value"},
-		{"/v1/embeddings", `{"model":"m"}`, 400, "input", "invalid_value"},
-		{"/v1/embeddings", `{"model":"m","input":"x","dimensions":0}`, 400, "dimensions", "invalid_value"},
-		{"/v1/embeddings", `{"model":"m","input":"x","encoding_format":"hex"}`, 400, "encoding_format", "invalid_value"},
+		{"/v1/chat/completions", `{"model":"m",` + hi + `,"stream":"yes"}`, 400, "stream", "invalid_type"},
+		{"/v1/chat/completions", `{"model":"m",` + hi + `,"max_tokens":0}`, 400, "max_tokens", "integer_below_min_value"},
+		{"/v1/chat/completions", `{"model":"other",` + hi + `}`, 404, "", "model_not_found"},
+		{"/v1/completions", `{"model":"m"}`, 400, "prompt", "missing_required_parameter"},
+		{"/v1/completions", `{"model":"m","prompt":"a","best_of":2}`, 400, "best_of", "unsupported_value"},
+		{"/v1/completions", `{"model":"m","prompt":"a","echo":true}`, 400, "echo", "unsupported_value"},
+		{"/v1/embeddings", `{"model":"m"}`, 400, "input", "missing_required_parameter"},
+		{"/v1/embeddings", `{"model":"m","input":"x","dimensions":5000}`, 400, "dimensions", "invalid_value"},
 		{"/v1/audio/speech", `{}`, 404, "", "not_found"},
 	} {
 		r := askDemo(t, d, c.path, c.body)
@@ -183,7 +222,7 @@ func TestTheDemoRefusesInTheErrorShape(t *testing.T) {
 }
 
 func TestTheDemoEmbedsTheSameTextAlikeAndWithLengthOne(t *testing.T) {
-	d := adapter.NewDemo(adapter.DemoConfig{})
+	d := demo.New(demo.Config{})
 	type answer struct {
 		Data []struct {
 			Index     int
@@ -234,7 +273,7 @@ func dot(a, b []float64) (sum float64) {
 }
 
 func TestTheDemoListsItsModels(t *testing.T) {
-	d := adapter.NewDemo(adapter.DemoConfig{Models: []string{"a", "b"}})
+	d := demo.New(demo.Config{Models: []string{"a", "b"}})
 	r, end := do(t.Context(), d, &adapter.Call{Method: http.MethodGet, Path: "/v1/models"})
 	wantEnd(t, end, adapter.DispatchedYes, "")
 	l := decode[struct {
@@ -251,7 +290,7 @@ func TestTheDemoListsItsModels(t *testing.T) {
 
 func TestTheDemoStopsAtOnce(t *testing.T) {
 	const chat = `{"model":"m","stream":%v,"messages":[{"role":"user","content":"hi"}]}`
-	for name, c := range map[string]adapter.DemoConfig{
+	for name, c := range map[string]demo.Config{
 		"before the first word": {Words: 3, FirstToken: time.Hour},
 		"between words":         {Words: 3, WordInterval: time.Hour},
 	} {
@@ -261,7 +300,7 @@ func TestTheDemoStopsAtOnce(t *testing.T) {
 				defer cancel()
 				canceled, stop := context.WithCancel(t.Context())
 				stop()
-				d := adapter.NewDemo(c)
+				d := demo.New(c)
 				if _, end := do(canceled, d, post(fmt.Sprintf(chat, stream))); end.Code != adapter.CodeCanceled {
 					t.Errorf("end is %+v", end)
 				}
@@ -275,5 +314,101 @@ func TestTheDemoStopsAtOnce(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+const hello = `{"model":"m","messages":[{"role":"user","content":"%s"}]%s}`
+
+func TestTheDemoCallsTheToolThatIsAskedFor(t *testing.T) {
+	d := demo.New(demo.Config{Words: 4})
+	const tools = `,"tools":[{"type":"function","function":{"name":"now"}},{"type":"function","function":{"name":"weather",
+		"parameters":{"type":"object","properties":{"city":{"type":"string","minLength":2},"days":{"type":"integer","minimum":3},"x":{"type":"null"}},"required":["city","days"]}}}]`
+	for asked, want := range map[string][2]string{
+		`Please tool:weather, now.` + "|": {"weather", `{"city":"xx","days":3}`},
+		`tool:now` + "|":                  {"now", `{}`},
+		`tool:none` + "|":                 {},
+		`hi` + "|":                        {},
+		`tool:now|,"tool_choice":"none"`:  {},
+		`hi|,"tool_choice":"required"`:    {"now", `{}`},
+		`hi|,"tool_choice":{"type":"function","function":{"name":"weather"}}`: {"weather", `{"city":"xx","days":3}`},
+	} {
+		text, members, _ := strings.Cut(asked, "|")
+		c := decode[demoAnswer](t, askDemo(t, d, "/v1/chat/completions", fmt.Sprintf(hello, text, tools+members)).body.Bytes()).Choices[0]
+		switch calls := c.Message.ToolCalls; {
+		case want[0] == "" && (len(calls) != 0 || *c.FinishReason != "stop"):
+			t.Errorf("%s: %+v", asked, c)
+		case want[0] != "" && (len(calls) != 1 || calls[0].Function.Name != want[0] || calls[0].Function.Arguments != want[1] || *c.FinishReason != "tool_calls"):
+			t.Errorf("%s: %+v", asked, c)
+		}
+	}
+	after := `{"model":"m","messages":[{"role":"user","content":"tool:now"},{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"now","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"12:00"}]` + tools + `}`
+	if c := decode[demoAnswer](t, askDemo(t, d, "/v1/chat/completions", after).body.Bytes()).Choices[0]; len(c.Message.ToolCalls) != 0 || c.Message.Content == "" {
+		t.Errorf("after the result of the tool: %+v", c)
+	}
+}
+
+func TestTheDemoGivesTheSmallestInstanceOfASchema(t *testing.T) {
+	d := demo.New(demo.Config{Words: 4})
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","minItems":2,"items":{"enum":["x","y"]}},"c":{}},"required":["a","b"]}`: `{"a":"","b":["x","x"]}`,
+		`{"$ref":"#/$defs/t","$defs":{"t":{"type":"object","properties":{"n":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/t"}]}},"required":["n"]}}}`:       `{"n":null}`,
+		`{"type":["boolean","null"]}`: `false`,
+		`{"const":{"k":1}}`:           `{"k":1}`,
+		`{"$ref":"#"}`:                `null`,
+		`{}`:                          `null`,
+	} {
+		f := `,"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":` + schema + `}}`
+		if got := decode[demoAnswer](t, askDemo(t, d, "/v1/chat/completions", fmt.Sprintf(hello, "hi", f)).body.Bytes()).Choices[0].Message.Content; got != want {
+			t.Errorf("%s gives %s, want %s", schema, got, want)
+		}
+	}
+	got := decode[demoAnswer](t, askDemo(t, d, "/v1/chat/completions", fmt.Sprintf(hello, "hi", `,"response_format":{"type":"json_object"}`)).body.Bytes())
+	if !json.Valid([]byte(got.Choices[0].Message.Content)) {
+		t.Errorf("json_object gives %s", got.Choices[0].Message.Content)
+	}
+}
+
+func TestTheDemoHasAContextWindow(t *testing.T) {
+	d := demo.New(demo.Config{Words: 10})
+	ask := func(window int64) demoAnswer {
+		c := post(fmt.Sprintf(hello, "one two three", ""))
+		c.Window = window
+		r, end := do(t.Context(), d, c)
+		wantEnd(t, end, adapter.DispatchedYes, "")
+		return decode[demoAnswer](t, r.body.Bytes())
+	}
+	if a := ask(3); a.Error == nil || a.Error.Code != "context_length_exceeded" || a.Error.Param != "messages" {
+		t.Errorf("a prompt that fills the window: %+v", a)
+	}
+	if a := ask(8); *a.Choices[0].FinishReason != "length" || a.Usage.CompletionTokens != 5 {
+		t.Errorf("an answer that fills the window: %+v", a)
+	}
+	if a := ask(100); *a.Choices[0].FinishReason != "stop" || a.Usage.CompletionTokens != 10 {
+		t.Errorf("a window with room: %+v", a)
+	}
+}
+
+func TestTheDemoDoesWhatTestsAskFor(t *testing.T) {
+	d := demo.New(demo.Config{Words: 4})
+	ask := func(text, members string) demoAnswer {
+		return decode[demoAnswer](t, askDemo(t, d, "/v1/chat/completions", fmt.Sprintf(hello, text, members)).body.Bytes())
+	}
+	if a := ask("demo:refuse", ""); a.Choices[0].Message.Refusal == "" || a.Choices[0].Message.Content != "" {
+		t.Errorf("refuse: %+v", a)
+	}
+	if a := ask("demo:empty", ""); a.Choices[0].Message.Content != "" || *a.Choices[0].FinishReason != "stop" {
+		t.Errorf("empty: %+v", a)
+	}
+	if a := ask("demo:error", ""); a.Error == nil || a.Error.Code != "demo_error" {
+		t.Errorf("error: %+v", a)
+	}
+	r, end := do(t.Context(), d, post(fmt.Sprintf(hello, "demo:error", `,"stream":true`)))
+	wantEnd(t, end, adapter.DispatchedYes, adapter.CodeBackendBroke)
+	if s := r.body.String(); !strings.Contains(s, "demo_error") || strings.Contains(s, "[DONE]") {
+		t.Errorf("error in a stream: %s", s)
+	}
+	if a := ask("hi", `,"n":3,"logprobs":true,"reasoning_effort":"high"`); len(a.Choices) != 3 || a.Choices[2].Index != 2 || a.Choices[2].Message.Content != "This is iop's built-in" ||
+		len(a.Choices[1].Logprobs.Content) != 4 || a.Choices[0].Message.Reasoning == "" {
+		t.Errorf("choices: %+v", a)
 	}
 }
