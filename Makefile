@@ -12,7 +12,7 @@ RACE    := ./fsm/... ./storage/... ./configs/... ./edged/... ./noded/... ./cli/.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test smoke race soak mutants check lint vet generated tidy vuln bench proto clean
+.PHONY: help run build artifacts test smoke race soak mutants check lint vet generated tidy vuln bench proto clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ run: ## edge, node and a demo backend in one process; prints a curl line
 
 build: ## edged, noded and iopctl into bin/
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./edged/cmd/edged ./noded/cmd/noded ./cli/cmd/iopctl
+
+artifacts: ## noded for new machines into ARTIFACTS (default bin/artifacts), as edge.bootstrap.artifact_dir wants it
+	@sh .tools/artifacts.sh '$(or $(ARTIFACTS),bin/artifacts)' '$(LDFLAGS)'
 
 test: ## all tests; needs nothing but Go
 	go test -timeout 35m ./...
