@@ -59,6 +59,18 @@ func (w *world) status() adminapi.Status {
 	return fact[adminapi.Status](w, "/status")
 }
 
+// linkRow is a node's link in GET /nodes.
+type linkRow = adminapi.NodeLink
+
+// tryStatus is status of an edge that may not answer.
+func (w *world) tryStatus() (s adminapi.Status, err error) {
+	text, err := tryFetch(w.edge.admin, "/status")
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	return s, err
+}
+
 func (w *world) leases() []adminapi.Lease {
 	w.t.Helper()
 	return fact[adminapi.LeaseList](w, "/leases").Leases

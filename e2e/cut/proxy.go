@@ -122,6 +122,15 @@ func (p *Proxy) HoldNew(ds ...Direction) {
 	p.mu.Unlock()
 }
 
+// SwallowNew is Swallow for the connections to come.
+func (p *Proxy) SwallowNew(ds ...Direction) {
+	p.mu.Lock()
+	for _, d := range ds {
+		p.modes[d] = swallow
+	}
+	p.mu.Unlock()
+}
+
 // HoldAnswerTo holds the Down direction of every connection from the moment that pattern goes Up on it.
 func (p *Proxy) HoldAnswerTo(pattern string) {
 	p.mu.Lock()

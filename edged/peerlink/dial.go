@@ -10,7 +10,7 @@ import (
 
 // dial opens a connection to a replica and, with TLS, makes sure that it is that one. raw is what lies under TLS.
 func (n *Network) dial(ctx context.Context, to Member, alpn string) (conn, raw net.Conn, err error) {
-	raw, err = (&net.Dialer{}).DialContext(ctx, "tcp", to.Address)
+	raw, err = (&net.Dialer{LocalAddr: n.local(to.Address)}).DialContext(ctx, "tcp", to.Address)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -29,6 +29,21 @@ func (n *Network) dial(ctx context.Context, to Member, alpn string) (conn, raw n
 		return nil, nil, err
 	}
 	return t, raw, nil
+}
+
+// local is the address to dial from: between loopback addresses this replica's own, so that replicas on one machine can
+// be told apart by what stands between them; else any.
+func (n *Network) local(to string) net.Addr {
+	own, ok := n.o.Listener.Addr().(*net.TCPAddr)
+	host, _, err := net.SplitHostPort(to)
+	if !ok || err != nil || !own.IP.IsLoopback() {
+		return nil
+	}
+	ip := net.ParseIP(host)
+	if ip == nil || !ip.IsLoopback() || (ip.To4() == nil) != (own.IP.To4() == nil) {
+		return nil
+	}
+	return &net.TCPAddr{IP: own.IP}
 }
 
 // enliven lets the kernel notice that the other machine is gone, on connections that we only listen to.

@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"iop/e2e/backend"
+	"iop/edged/adminapi"
+)
+
+// TestClusterStartsInAnyOrder: replicas that are all new form a cluster once all are there, and not before; each serves
+// clients, and all show the same index and one leader.
+func TestClusterStartsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		order []int
+		tls   bool
+	}{
+		{"plain", []int{2, 0, 1}, false},
+		{"tls", []int{1, 2, 0}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBackend(t, backend.Options{})
+			w := newEmptyCluster(t, shared(b, 2), 3)
+			if c.tls {
+				w.secure()
+			}
+			for _, i := range c.order[:2] {
+				w.launch(i)
+			}
+			for k, i := range c.order[:2] {
+				await(t, w.id(i)+" waits for the third", func() bool { return w.at(i).edge.says("missing=" + w.id(c.order[2])) })
+				if w.at(i).edge.out.line != "" {
+					t.Errorf("%s, started as number %d, is ready without the third: two new replicas of three formed a cluster", w.id(i), k+1)
+				}
+			}
+			w.launch(c.order[2])
+			w.awaitAll()
+			w.startNodes()
+			for i := range w.replicas {
+				w.at(i).want(200, ask{tag: fmt.Sprint("through ", w.id(i)), model: "ornith-fast"})
+			}
+			if got := len(b.Tags()); got != 3 {
+				t.Errorf("the backend got %d requests", got)
+			}
+			index := w.agree()
+			leaders := 0
+			for i := range w.replicas {
+				var s adminapi.Status
+				if err := json.Unmarshal([]byte(w.at(i).iopctl(0, "status", "-o", "json")), &s); err != nil {
+					t.Fatal(err)
+				}
+				if s.AppliedIndex < index || s.Edge != w.id(i) {
+					t.Errorf("iopctl status of %s: %+v", w.id(i), s)
+				}
+				if s.Role == "leader" {
+					leaders++
+				}
+			}
+			if leaders != 1 {
+				t.Errorf("%d leaders", leaders)
+			}
+		})
+	}
+}
+
+// TestClusterLosesReplicasAndGetsThemBack: kill -9 of the leader, then of the next one after the first is back; the
+// others go on, with one index and one leader again at the end.
+func TestClusterLosesReplicasAndGetsThemBack(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, backend.Options{})
+	c := newCluster(t, shared(b, 2), 3)
+	for round := range 2 {
+		old := c.leader()
+		c.kill(old)
+		for _, i := range c.running() {
+			c.at(i).want(200, ask{tag: fmt.Sprintf("round %d through %s", round, c.id(i)), model: "ornith-fast"})
+		}
+		if now := c.leader(); now == old {
+			t.Fatalf("%s leads and is dead", c.id(old))
+		}
+		c.start(old)
+		c.awaitLinks("n1")
+		c.at(old).want(200, ask{tag: fmt.Sprintf("round %d back", round), model: "ornith-fast"})
+	}
+	c.agree()
+}
+
+// TestClusterWithoutItsLeader: a leader that nobody hears any more is replaced; it admits nothing, and comes back as a
+// follower with what the others decided.
+func TestClusterWithoutItsLeader(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, backend.Options{})
+	c := newCluster(t, shared(b, 2), 3)
+	old := c.leader()
+	c.apart(old)
+	rest := slices.DeleteFunc([]int{0, 1, 2}, func(i int) bool { return i == old })
+	now := c.leader(rest...)
+	for _, i := range rest {
+		c.at(i).want(200, ask{tag: "with a majority, " + c.id(i), model: "ornith-fast"})
+	}
+	if a := c.at(old).ask(ask{tag: "alone", model: "ornith-fast"}); a.status != 503 {
+		t.Errorf("a replica without a majority answered %d: %s", a.status, a.body)
+	}
+	if _, ran := b.Run("alone"); ran {
+		t.Error("a replica without a majority ran something")
+	}
+	c.heal()
+	await(t, "the old leader follows", func() bool { s := c.at(old).status(); return s.Role == "follower" && s.Leader != "" })
+	c.agree()
+	c.awaitLinks("n1")
+	c.at(old).want(200, ask{tag: "healed", model: "ornith-fast"})
+	if s := c.at(now).status(); s.Queue.Pending != 0 {
+		t.Errorf("%d still pending", s.Queue.Pending)
+	}
+	c.agree()
+}
