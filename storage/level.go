@@ -3,12 +3,38 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"iop/fsm"
 )
 
 // ErrLevel: not every replica is known to understand the command yet; it had no effect.
 var ErrLevel = errors.New("the cluster does not have the feature level for this yet")
+
+// understood refuses a command that not every replica may be able to read. One that is alone raises the level when it
+// first uses something new, so that until then an older version can read its directory.
+func (s *Store) understood(cmd fsm.Command) error {
+	need := fsm.LevelOf(cmd)
+	if need <= s.replica.level.Load() {
+		return nil
+	}
+	if s.group != nil {
+		return ErrLevel
+	}
+	return s.queue.put(s.plain, &fsm.RaiseLevel{Level: need}, nobody{}, true)
+}
+
+// raise proposes a feature level, unless the state has it.
+func (s *Store) raise(ctx context.Context, level uint32) error {
+	if s.replica.level.Load() >= level {
+		return nil
+	}
+	if _, err := s.Do(ctx, &fsm.RaiseLevel{Level: level}); err != nil {
+		return fmt.Errorf("raise the feature level to %d: %w", level, err)
+	}
+	s.logger.Info("feature level raised", "level", level)
+	return nil
+}
 
 // raiseLevel proposes the newest feature level that every member was seen with. It is the leader's.
 func (g *group) raiseLevel(members []Member) {
@@ -34,9 +60,7 @@ func (g *group) raiseLevel(members []Member) {
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, transportTimeout)
 	defer cancel()
-	if _, err := g.store.Do(ctx, &fsm.RaiseLevel{Level: top}); err != nil {
-		g.logger.Warn("raise the feature level", "level", top, "error", err)
-		return
+	if err := g.store.raise(ctx, top); err != nil {
+		g.logger.Warn("later", "error", err)
 	}
-	g.logger.Info("feature level raised", "level", top)
 }

@@ -269,8 +269,8 @@ func (s *Store) bounds() (first, last uint64, err error) {
 // put queues a command, or has the dispatcher tell why not.
 func (s *Store) put(l *lane, cmd fsm.Command, to Receiver, hurry bool) {
 	err := tooLarge(cmd)
-	if err == nil && fsm.LevelOf(cmd) > s.replica.level.Load() {
-		err = ErrLevel
+	if err == nil {
+		err = s.understood(cmd)
 	}
 	if err == nil {
 		err = s.queue.put(l, cmd, to, hurry)

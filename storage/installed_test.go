@@ -1,0 +1,95 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"iop/fsm"
+)
+
+// TestFarBehind: a replica that was away for longer than the leader's log reaches gets the leader's snapshot, goes on
+// from there, and its directory is a whole one: it starts again, and its history can be read.
+func TestFarBehind(t *testing.T) {
+	c := newCluster(t, "e1", "e2", "e3")
+	c.tune = func(_ string, o *Options) {
+		o.snapshotEach, o.keepEntries = 50, 10
+		o.History = History{MaxBytes: 1, MaxAge: time.Nanosecond}
+	}
+	c.start()
+	configure(t, c.leader(), world(1, 10_000))
+	f := c.follower()
+	away := f.options.Replica
+	c.close(away)
+	l := c.leader()
+	x := runningAt(t, l, nil)
+	for i := 0; ; i++ {
+		must(t, x, admit(fmt.Sprint("r", i)), fsm.Granted)
+		if first, _, err := l.bounds(); err == nil && first > 100 {
+			break
+		}
+		if i > 2000 {
+			t.Fatal("the log is never cut")
+		}
+	}
+	c.startThese(away)
+	c.agree()
+	back := c.store(away)
+	if installed(back.guard) == "" {
+		t.Error("it caught up without the leader's snapshot: the test does not test")
+	}
+	y := runningAt(t, back, nil)
+	must(t, y, admit("there"), fsm.Granted)
+	want := digest(back)
+	index := back.replica.applied.Load()
+	c.close(away)
+	p, err := OpenPast(c.dirs[away])
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := p.At(context.Background(), index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Digest() != want {
+		t.Error("its history tells another state")
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	c.startThese(away)
+	c.agree()
+}
+
+// TestJoinByASnapshot: a replica that comes into a cluster whose log was cut begins with the snapshot.
+func TestJoinByASnapshot(t *testing.T) {
+	c := newCluster(t, "e1", "e2")
+	c.tune = func(_ string, o *Options) {
+		o.snapshotEach, o.keepEntries = 50, 10
+		o.History = History{MaxBytes: 1, MaxAge: time.Nanosecond}
+	}
+	one, err := c.open("e1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := running(t, one, world(1, 10_000), nil)
+	for i := range 2000 {
+		must(t, x, admit(fmt.Sprint("r", i)), fsm.Granted)
+		if first, _, err := one.bounds(); err == nil && first > 100 {
+			break
+		}
+	}
+	c.startThese("e2")
+	if err := one.AddMember(within(t), c.peers()[1]); err != nil {
+		t.Fatal(err)
+	}
+	c.agree()
+	if installed(c.store("e2").guard) == "" {
+		t.Error("it did not get the snapshot: the test does not test")
+	}
+	c.close("e2")
+	c.startThese("e2")
+	must(t, x, admit("after"), fsm.Granted)
+	c.agree()
+}
