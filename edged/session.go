@@ -177,3 +177,19 @@ func (d *Daemon) keepSession(ctx context.Context) error {
 		x = next
 	}
 }
+
+// EndSession has the log end this edge's session, as the cluster does that has not heard of it for a while. The edge lives
+// and opens another one. It returns when the old one has ended.
+func (d *Daemon) EndSession(ctx context.Context) error {
+	x, _, _ := d.tenure.current()
+	if x == nil {
+		return errNoSession
+	}
+	end := &fsm.EndSession{Edge: d.tenure.edge, Session: x.ID(), Reason: fsm.ReasonSessionEnded, Alive: true}
+	_, err := d.store.Do(ctx, end)
+	if errors.Is(err, storage.ErrLevel) {
+		end.Alive = false
+		_, err = d.store.Do(ctx, end)
+	}
+	return err
+}
