@@ -191,7 +191,7 @@ func (d *Daemon) build(ctx context.Context) error {
 		Version: d.o.Version,
 		Logger:  d.log, Metrics: d.metrics, HeartbeatInterval: d.self.Link.HeartbeatMS.Duration(),
 		HeartbeatMissed: d.self.Link.Missed, FenceTimeout: cluster.FenceTimeoutMS.Duration(),
-		MaxBodyBytes: d.self.MaxBodyBytes + bodySlack, Permanent: permanent,
+		MaxBodyBytes: d.self.MaxBodyBytes + bodySlack, Permanent: permanent, Members: whereabouts{d.store},
 	})
 	if err != nil {
 		return err

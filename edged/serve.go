@@ -51,6 +51,7 @@ func (d *Daemon) serve() *servers {
 	keeping, stopKeep := context.WithCancel(context.Background())
 	s.stopKeep = stopKeep
 	s.run("session", func() error { return d.keepSession(keeping) })
+	s.run("whereabouts", func() error { d.keepWhereabouts(keeping); return nil })
 	s.run("openai listener", func() error { return s.openai.Serve(d.ports.openai) })
 	s.run("admin listener", func() error { return d.serveAdmin(s.admin) })
 	s.run("node listener", func() error { return d.links.Load().Run(linking) })

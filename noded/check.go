@@ -68,10 +68,10 @@ const checkProbeWait = 5 * time.Second
 func (d *Daemon) Check(ctx context.Context) *CheckReport {
 	r := &CheckReport{
 		Node: d.config.ID, Version: d.version, Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Edges: make([]EdgeCheck, len(d.links)), Providers: []ProviderCheck{},
+		Edges: make([]EdgeCheck, len(d.edges.file)), Providers: []ProviderCheck{},
 	}
 	var asking sync.WaitGroup
-	for i, l := range d.links {
+	for i, l := range d.edges.file {
 		asking.Go(func() { r.Edges[i] = checkEdge(ctx, d.config.Edges[i], l) })
 	}
 	asking.Wait()

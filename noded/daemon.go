@@ -43,7 +43,9 @@ type Daemon struct {
 	stdout  io.Writer
 	hands   *hands
 	monitor *monitor
-	links   []*edgelink.Link
+	edges   *edges
+
+	security *tls.Config // shared by all links; nil: plain
 
 	readyOnce sync.Once
 	ready     chan struct{}
@@ -62,10 +64,12 @@ func New(o Options) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.security = security
 	runs := edgelink.NewRuns()
-	for _, address := range d.config.Edges {
+	d.edges, err = newEdges(d, d.config.Edges, memory{d.config.DataDir}, func(address, edge string) (*edgelink.Link, error) {
 		l, err := edgelink.New(edgelink.Options{
 			Address:  address,
+			Edge:     edge,
 			NodeID:   d.config.ID,
 			Token:    d.config.Token.Reveal(),
 			TLS:      tlsFor(security, address),
@@ -77,11 +81,15 @@ func New(o Options) (*Daemon, error) {
 			Observe:  d.observe,
 			Look:     d.hands.Look,
 			Drained:  d.drained,
+			Members:  d.members,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("link to %s: %w", address, err)
 		}
-		d.links = append(d.links, l)
+		return l, nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return d, nil
 }
@@ -115,14 +123,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 		watched.Wait()
 		d.hands.close()
 	}()
-	errs := make([]error, len(d.links))
-	var linked sync.WaitGroup
-	for i, l := range d.links {
-		linked.Go(func() { errs[i] = l.Run(ctx) })
-	}
-	linked.Wait()
+	err := d.edges.run(ctx)
 	d.log.Info("stopped", "node", d.config.ID)
-	return errors.Join(errs...)
+	return err
 }
 
 // Ready is closed when the first link is ready.
@@ -134,12 +137,15 @@ func (d *Daemon) observe(s edgelink.State) {
 		return
 	}
 	d.readyOnce.Do(func() {
-		if _, err := fmt.Fprintf(d.stdout, "noded ready node=%s edges=%d\n", d.config.ID, len(d.links)); err != nil {
+		if _, err := fmt.Fprintf(d.stdout, "noded ready node=%s edges=%d\n", d.config.ID, d.edges.count()); err != nil {
 			d.log.Warn("the ready line could not be written", "error", err)
 		}
 		close(d.ready)
 	})
 }
+
+// members takes where the cluster's edges are.
+func (d *Daemon) members(m edgelink.Membership) { d.edges.take(m, true) }
 
 // drained notes what an operator drains. The edge sends no new run; this is for the node's own log.
 func (d *Daemon) drained(provider string, on bool) {
@@ -160,9 +166,7 @@ func (d *Daemon) report(c condition) {
 	if c.degraded {
 		state = nodepb.Health_STATE_DEGRADED
 	}
-	for _, l := range d.links {
-		l.Health(c.provider, state, c.cause)
-	}
+	d.edges.tell(c.provider, state, c.cause)
 }
 
 // tlsFor is the shared configuration with the name that an edge's certificate must have.

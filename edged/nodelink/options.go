@@ -31,6 +31,12 @@ type NodeEntry struct {
 	Payload     *nodepb.NodeConfigPayload
 }
 
+// Members tells where nodes reach the edges of the cluster.
+type Members interface {
+	// Edges returns them by their ids, and the index of the state that this is from.
+	Edges() (addresses map[fsm.EdgeID]string, index uint64)
+}
+
 // Metrics counts what happens on the links. Methods are called from many goroutines and must not block.
 type Metrics interface {
 	// LinkUp counts an accepted registration.
@@ -67,6 +73,9 @@ type Options struct {
 	MaxPending        int           // accepted connections that have not proved themselves: 256
 	MaxBodyBytes      int64         // largest request body, told to the nodes: 64 MiB
 	GoodbyeRetryAfter time.Duration // told to nodes at Goodbye: 1 s
+
+	// Members tells where nodes reach the cluster's edges; nil: nothing is told.
+	Members Members
 
 	// Permanent tells of an error of Commands that trying again is pointless (the session ended, the store is closed).
 	// nil: none is; LinkLost is then tried until Run ends.

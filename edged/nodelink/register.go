@@ -102,6 +102,9 @@ func (l *Links) register(life, call context.Context, reg *nodepb.Register, entry
 	k.holds(entry.Revision, entry.Payload)
 	k.send(l.accepted(k, out, entry))
 	l.insert(k)
+	if f := l.members(); f != nil {
+		k.send(f)
+	}
 	l.o.Logger.Info("link: accepted", "node", node, "generation", out.Generation, "remote", conn.Conn.RemoteAddr().String(),
 		"version", reg.Version, "platform", reg.Platform, "running", len(running), "counted", len(out.Counted))
 	return k, nil

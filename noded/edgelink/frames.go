@@ -68,7 +68,7 @@ func (s *life) handle(ctx context.Context, f *nodepb.EdgeFrame) {
 	case *nodepb.EdgeFrame_Look:
 		s.look(ctx, f.Look)
 	case *nodepb.EdgeFrame_MembershipUpdate:
-		log.Info("the cluster's edges", "count", len(f.MembershipUpdate.Edges))
+		s.members(f.MembershipUpdate)
 	default:
 		log.Debug("a frame that this version does not know is dropped")
 	}

@@ -42,6 +42,7 @@ type life struct {
 	idle     chan struct{} // has one place: a retired life has become spent
 	retired  chan struct{} // closed when the link is only there for what still runs
 	named    []uint64      // the leases that the registration named
+	cluster  string        // id
 	looks    chan struct{} // one item per look that is being answered
 	looking  sync.WaitGroup
 
@@ -74,7 +75,7 @@ func (l *Link) once(ctx context.Context) (up time.Duration, err error) {
 		return 0, err
 	}
 	s := newLife(l, accepted)
-	s.named = l.named
+	s.named, s.cluster = l.named, accepted.Cluster
 	if err := l.o.Runs.open(accepted.Cluster, accepted.Edge, s.generation); err != nil {
 		hangUp()
 		return 0, err

@@ -36,8 +36,21 @@ type Options struct {
 	Look func(ctx context.Context, provider string) *nodepb.BackendStatus
 	// Drained is told what an operator drains: a provider, or the whole node if it is "". May be nil. It must not block.
 	Drained func(provider string, on bool)
+	// Edge is the id of the edge at Address, if it is known: while another link holds that edge, this one waits. Empty: what
+	// the edge says.
+	Edge string
+	// Members is told where the edges of the cluster are, whenever the edge says so; may be nil. It must not block.
+	Members func(Membership)
+
 	// Observe is told of every change of the link's state, one call at a time; may be nil. It must not block.
 	Observe func(State)
+}
+
+// Membership is where the edges of a cluster are, as one of them said.
+type Membership struct {
+	Cluster string            // id
+	Index   uint64            // of the state that it is from: of two, that with the higher one counts
+	Edges   map[string]string // id → host:port for nodes
 }
 
 // BackoffMax is the longest pause between two attempts. An edge that comes back takes its nodes to be about to connect for
@@ -73,8 +86,11 @@ type Link struct {
 	o       Options
 	serving sync.WaitGroup // data connections, which may outlive the life of the link that they belong to
 
-	edge  string   // that accepted last; this and the next are of Run's goroutine
-	named []uint64 // the leases that the last registration named
+	edge    string        // that accepted last; this and the next two are of Run's goroutine
+	named   []uint64      // the leases that the last registration named
+	waits   bool          // for another link of the same edge
+	leave   chan struct{} // closed by Leave
+	leaving sync.Once
 
 	mu     sync.Mutex
 	health map[string]*nodepb.Health // newest per provider
@@ -95,6 +111,9 @@ func New(o Options) (*Link, error) {
 	if o.Observe == nil {
 		o.Observe = func(State) {}
 	}
+	if o.Members == nil {
+		o.Members = func(Membership) {}
+	}
 	if o.Drained == nil {
 		o.Drained = func(string, bool) {}
 	}
@@ -105,7 +124,7 @@ func New(o Options) (*Link, error) {
 	if o.MaxConnections <= 0 {
 		o.MaxConnections = 16 << 10
 	}
-	return &Link{o: o, health: map[string]*nodepb.Health{}}, nil
+	return &Link{o: o, edge: o.Edge, leave: make(chan struct{}), health: map[string]*nodepb.Health{}}, nil
 }
 
 func orSpan(d *time.Duration, def time.Duration) {
@@ -120,11 +139,9 @@ func (l *Link) Run(ctx context.Context) error {
 	defer l.o.Observe(State{Address: l.o.Address, Phase: PhaseStopped})
 	defer l.serving.Wait()
 	backoff := l.o.BackoffMin
-	for ctx.Err() == nil {
-		if l.o.Runs.held(l.edge, l) {
-			l.o.Logger.Error("two addresses lead to the same edge; name each edge once in the node's configuration",
-				"edge", l.o.Address, "edge_id", l.edge)
-			sleep(ctx, l.o.BackoffMax)
+	for ctx.Err() == nil && !l.left() {
+		if l.held(ctx) {
+			l.sleep(ctx, l.o.BackoffMax)
 			continue
 		}
 		l.o.Observe(State{Address: l.o.Address, Phase: PhaseDialing})
@@ -142,9 +159,52 @@ func (l *Link) Run(ctx context.Context) error {
 			pause = bye.after + rand.N(bye.after/2+1)
 		}
 		l.tell(err, pause)
-		sleep(ctx, pause)
+		l.sleep(ctx, pause)
 	}
 	return nil
+}
+
+// Leave has Run return when the link that is up has ended, rather than dial again.
+func (l *Link) Leave() { l.leaving.Do(func() { close(l.leave) }) }
+
+func (l *Link) left() bool {
+	select {
+	case <-l.leave:
+		return true
+	default:
+		return false
+	}
+}
+
+// held tells whether another link holds this one's edge. Which edge that is has to be asked first, where another address
+// could lead to it: the edge would take this link for the valid one and end the other, with all that runs.
+func (l *Link) held(ctx context.Context) bool {
+	if l.edge == "" && l.o.Runs.holding() {
+		if c, err := l.Check(ctx); err == nil && c.Checked != nil {
+			l.edge = c.Checked.Edge
+		}
+	}
+	if !l.o.Runs.held(l.edge, l) {
+		l.waits = false
+		return false
+	}
+	if l.o.Edge == "" && !l.waits {
+		l.o.Logger.Warn("another address leads to the same edge, and is linked; name each edge once in the node's configuration",
+			"edge", l.o.Address, "edge_id", l.edge)
+	}
+	l.waits = true
+	return true
+}
+
+// sleep waits, or until ctx ends or the link is to be left.
+func (l *Link) sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.leave:
+	case <-ctx.Done():
+	}
 }
 
 // sleep waits, or until ctx ends.

@@ -29,6 +29,17 @@ func (s *life) linkEnded(e *nodepb.LinkEnded) {
 	}
 }
 
+// members hands on where the edges are.
+func (s *life) members(u *nodepb.MembershipUpdate) {
+	m := Membership{Cluster: s.cluster, Index: u.Index, Edges: map[string]string{}}
+	for _, e := range u.Edges {
+		if e.Id != "" && e.Address != "" {
+			m.Edges[e.Id] = e.Address
+		}
+	}
+	s.l.o.Members(m)
+}
+
 func (s *life) isRetired() bool {
 	select {
 	case <-s.retired:

@@ -54,6 +54,13 @@ func (r *Runs) held(edge string, l *Link) bool {
 	return holder != nil && holder != l
 }
 
+// holding tells whether any link holds an edge.
+func (r *Runs) holding() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.edges) > 0
+}
+
 var (
 	errTwoClusters = errors.New("the edges of this node belong to different clusters; name only the edges of one cluster in its configuration")
 	errOldCluster  = errors.New("the edge's cluster is a new one, and runs of the former one have not ended yet")

@@ -1771,10 +1771,11 @@ func (x *Drain) GetOn() bool {
 	return false
 }
 
-// MembershipUpdate names the edges of the cluster.
+// MembershipUpdate names the edges of the cluster, as far as they have said where nodes reach them.
 type MembershipUpdate struct {
 	state         protoimpl.MessageState   `protogen:"open.v1"`
 	Edges         []*MembershipUpdate_Edge `protobuf:"bytes,1,rep,name=edges,proto3" json:"edges,omitempty"`
+	Index         uint64                   `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"` // of the state that it is from: an edge that lags behind must not take a newer word back
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1814,6 +1815,13 @@ func (x *MembershipUpdate) GetEdges() []*MembershipUpdate_Edge {
 		return x.Edges
 	}
 	return nil
+}
+
+func (x *MembershipUpdate) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
 }
 
 // NodeConfigPayload is what a node has to know of the configuration. It holds no secret: the node resolves those itself.
@@ -2552,9 +2560,10 @@ const file_proto_nodepb_node_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"3\n" +
 	"\x05Drain\x12\x1a\n" +
 	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x0e\n" +
-	"\x02on\x18\x02 \x01(\bR\x02on\"~\n" +
+	"\x02on\x18\x02 \x01(\bR\x02on\"\x94\x01\n" +
 	"\x10MembershipUpdate\x128\n" +
-	"\x05edges\x18\x01 \x03(\v2\".iop.node.v1.MembershipUpdate.EdgeR\x05edges\x1a0\n" +
+	"\x05edges\x18\x01 \x03(\v2\".iop.node.v1.MembershipUpdate.EdgeR\x05edges\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\x1a0\n" +
 	"\x04Edge\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x86\x01\n" +
