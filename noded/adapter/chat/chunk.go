@@ -104,10 +104,17 @@ func (w *Writer) delta(c *choice, name, s string, tokens []TokenLogprob) error {
 	return w.send(w.closeChoice(b, tokens, ""))
 }
 
-// send ends the chunk in b and sends the buffer.
+// heldBytesMax bounds what is held.
+const heldBytesMax = 32 << 10
+
+// send ends the chunk in b and sends the buffer, unless it is held.
 func (w *Writer) send(b []byte) error {
 	w.buf = b
 	w.endChunk()
+	if w.held && len(w.buf) < heldBytesMax {
+		w.owed = true
+		return w.err
+	}
 	return w.flush()
 }
 
@@ -116,6 +123,6 @@ func (w *Writer) flush() error {
 	if w.open(); w.err == nil && len(w.buf) > 0 {
 		w.err = w.a.Data(w.buf)
 	}
-	w.buf = w.buf[:0]
+	w.buf, w.owed = w.buf[:0], false
 	return w.err
 }

@@ -55,6 +55,8 @@ type Writer struct {
 	room    int    // bytes that an answer that is not streamed may still grow
 	prefix  []byte // of each chunk
 	buf     []byte // chunks that have not been sent
+	held    bool   // chunks wait for Release
+	owed    bool   // some do
 }
 
 // NewWriter returns a writer of the answer to q.
@@ -195,6 +197,18 @@ func (w *Writer) ToolCall(index int, id, name, arguments string) error {
 func (w *Writer) collected(n int) error {
 	if w.room -= n; w.room < 0 && w.err == nil {
 		return ErrTooLarge
+	}
+	return w.err
+}
+
+// Hold keeps what is rendered until Release, so that what came together goes out together. It need not be called.
+func (w *Writer) Hold() { w.held = true }
+
+// Release sends what has been held.
+func (w *Writer) Release() error {
+	w.held = false
+	if w.owed {
+		return w.flush()
 	}
 	return w.err
 }

@@ -252,6 +252,30 @@ func TestAnAnswerIsBoundedAndItsReaderMayLeave(t *testing.T) {
 	}
 }
 
+func TestWhatIsHeldGoesOutTogether(t *testing.T) {
+	var r recorded
+	w := chat.NewWriter(read(t, completions, `{"model":"m","prompt":"x","stream":true}`), &r, chat.Options{})
+	w.Hold()
+	if err := errors.Join(w.Text("a"), w.Text("b")); err != nil || r.pieces != 0 {
+		t.Fatalf("%v, %d pieces", err, r.pieces)
+	}
+	if err := w.Release(); err != nil || r.pieces != 1 {
+		t.Fatalf("%v, %d pieces", err, r.pieces)
+	}
+	if err := errors.Join(w.Text("c"), w.Release()); err != nil || r.pieces != 2 || textOf(t, &r) != "abc" {
+		t.Errorf("%v, %d pieces, %s", err, r.pieces, r.text())
+	}
+	w.Hold()
+	for range 1000 {
+		if err := w.Text(" and so on, for it may not grow without a bound"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.pieces < 3 {
+		t.Error("what is held has no bound")
+	}
+}
+
 func BenchmarkStreamedToken(b *testing.B) {
 	q, _ := chat.Read(chats, []byte(`{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`))
 	w := chat.NewWriter(q, nothing{}, chat.Options{})

@@ -66,12 +66,21 @@ func (l *lines) Head(status int, _ http.Header) error {
 	return nil
 }
 
-// Data takes what has come of the answer.
+// Data takes what has come of the answer. Lines that came together go on together.
 func (l *lines) Data(p []byte) error {
 	if l.status != http.StatusOK {
 		l.rest = append(l.rest, p[:min(len(p), errorBytesMax-len(l.rest))]...)
 		return nil
 	}
+	l.run.w.Hold()
+	if err := l.split(p); err != nil {
+		return err
+	}
+	return l.run.w.Release()
+}
+
+// split takes lines apart and renders those that are whole.
+func (l *lines) split(p []byte) error {
 	for {
 		end := bytes.IndexByte(p, '\n')
 		if end < 0 {
