@@ -52,7 +52,10 @@ func TestRestartWithAChangedFileAppliesTheStructureOnce(t *testing.T) {
 		l.providers[0].capacity, l.providers[0].url = 2, moved.URL()
 	}
 	r := w.refresh(409, "restart_required", "", structural)
-	for _, path := range []string{"nodes[n2]", "nodes[n1].adapters[a-p1].base_url", "openai.principal_tokens[app]"} {
+	if named(r.RestartRequiredPaths, "nodes[n2]") {
+		t.Error("a node that is new is said to need a restart")
+	}
+	for _, path := range []string{"nodes[n1].adapters[a-p1].base_url", "openai.principal_tokens[app]"} {
 		if !named(r.RestartRequiredPaths, path) {
 			t.Errorf("%s is not among %q", path, r.RestartRequiredPaths)
 		}
