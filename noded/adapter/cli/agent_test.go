@@ -109,7 +109,7 @@ func spawn(script string, attributes *syscall.SysProcAttr) {
 	c := exec.Command(os.Args[0], append([]string{playAgent}, scriptOf(script)...)...)
 	c.SysProcAttr = attributes
 	if attributes != nil {
-		c.Env = []string{pidsVar + "=" + os.Getenv(pidsVar)}
+		c.Env = []string{pidsVar + "=" + os.Getenv(pidsVar), noRaceSleep}
 	} else {
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr
 	}

@@ -82,20 +82,28 @@ func TestOutputsThatBreakOff(t *testing.T) {
 
 func TestAnAgentThatSpeaksTwice(t *testing.T) {
 	for name, script := range map[string][]string{
-		"codex": {`say {"type":"thread.started"}`, `say {"type":"item.completed","item":{"type":"agent_message","text":"one"}}`,
+		"codex": {
+			`say {"type":"thread.started"}`, `say {"type":"item.completed","item":{"type":"agent_message","text":"one"}}`,
 			`say {"type":"item.completed","item":{"type":"command_execution","text":"no"}}`, `say {"type":"error","message":"Reconnecting... 1/5"}`,
-			`say {"type":"item.completed","item":{"type":"agent_message","text":"two"}}`, `say {"type":"turn.completed"}`},
-		"claude": {`say {"type":"system"}`, `say {"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"one"},{"type":"tool_use"}]}}`,
+			`say {"type":"item.completed","item":{"type":"agent_message","text":"two"}}`, `say {"type":"turn.completed"}`,
+		},
+		"claude": {
+			`say {"type":"system"}`, `say {"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"one"},{"type":"tool_use"}]}}`,
 			`say {"type":"assistant","parent_tool_use_id":"t","message":{"id":"3","content":[{"type":"text","text":"of a helper"}]}}`,
-			`say {"type":"assistant","message":{"id":"2","content":[{"type":"text","text":"two"}]}}`, `say {"type":"result","subtype":"success","result":"two"}`},
-		"claude in pieces": {`say {"type":"system"}`, `say {"type":"stream_event","event":{"type":"message_start","message":{"id":"1"}}}`,
+			`say {"type":"assistant","message":{"id":"2","content":[{"type":"text","text":"two"}]}}`, `say {"type":"result","subtype":"success","result":"two"}`,
+		},
+		"claude in pieces": {
+			`say {"type":"system"}`, `say {"type":"stream_event","event":{"type":"message_start","message":{"id":"1"}}}`,
 			`say {"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"one"}}}`,
 			`say {"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"one"}]}}`,
 			`say {"type":"stream_event","event":{"type":"message_start","message":{"id":"2"}}}`,
 			`say {"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"two"}}}`,
-			`say {"type":"assistant","message":{"id":"2","content":[{"type":"text","text":"two"}]}}`, `say {"type":"result","subtype":"success"}`},
-		"gemini": {`say {"type":"init"}`, `say {"type":"message","role":"assistant","content":"one","delta":true}`, `say {"type":"tool_use"}`, `say {"type":"tool_result"}`,
-			`say {"type":"message","role":"assistant","content":"two","delta":true}`, `say {"type":"result","status":"success"}`},
+			`say {"type":"assistant","message":{"id":"2","content":[{"type":"text","text":"two"}]}}`, `say {"type":"result","subtype":"success"}`,
+		},
+		"gemini": {
+			`say {"type":"init"}`, `say {"type":"message","role":"assistant","content":"one","delta":true}`, `say {"type":"tool_use"}`, `say {"type":"tool_result"}`,
+			`say {"type":"message","role":"assistant","content":"two","delta":true}`, `say {"type":"result","status":"success"}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, end := newWorld(t, func(c *cli.Config) { c.Parser = cli.ParserLines }, script...).do(hello)

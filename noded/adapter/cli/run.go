@@ -58,7 +58,7 @@ func (u *run) do(ctx context.Context) adapter.End {
 	if u.a.c.Prompt == FeedArgument {
 		p.text = ""
 	}
-	fault, x := u.converse(ctx, proc, p.text)
+	x, fault := u.converse(ctx, proc, p.text)
 	return u.end(ctx, fault, x)
 }
 
@@ -88,7 +88,7 @@ func (u *run) arguments(p prompt, dir string) ([]string, error) {
 }
 
 // converse feeds the command, reads it to its end and waits for all of its processes. The fault is what cut it short.
-func (u *run) converse(ctx context.Context, p *process, prompt string) (fault error, x exit) {
+func (u *run) converse(ctx context.Context, p *process, prompt string) (x exit, fault error) {
 	defer p.close()
 	defer context.AfterFunc(ctx, p.stop)()
 	var beside sync.WaitGroup
@@ -105,7 +105,7 @@ func (u *run) converse(ctx context.Context, p *process, prompt string) (fault er
 	if fault == nil {
 		fault = u.parse.end()
 	}
-	return fault, x
+	return x, fault
 }
 
 // readSize is what is read of an output at once.

@@ -98,7 +98,7 @@ func TestEnvironmentAndDirectory(t *testing.T) {
 	}
 	for _, line := range lines[:len(lines)-1] {
 		name, _, _ := strings.Cut(line, "=")
-		if !slices.Contains([]string{"PATH", pidsVar, "GOCOVERDIR", "IOP_RUN", "PWD"}, name) {
+		if !slices.Contains([]string{"PATH", pidsVar, "GOCOVERDIR", "GORACE", "IOP_RUN", "PWD"}, name) {
 			t.Errorf("it sees %s", line)
 		}
 	}

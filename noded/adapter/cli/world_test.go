@@ -49,6 +49,9 @@ func newWorld(t *testing.T, edit func(c *cli.Config), script ...string) *world {
 	return w
 }
 
+// noRaceSleep keeps a program with the race detector in it from sleeping for a second before it exits.
+const noRaceSleep = "GORACE=atexit_sleep_ms=0"
+
 func configOf(pids, scratch string, script []string) cli.Config {
 	self, err := os.Executable()
 	if err != nil {
@@ -56,7 +59,7 @@ func configOf(pids, scratch string, script []string) cli.Config {
 	}
 	return cli.Config{
 		Command: append([]string{self, playAgent}, script...),
-		Env:     []string{"PATH=" + os.Getenv("PATH"), pidsVar + "=" + pids, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")},
+		Env:     []string{"PATH=" + os.Getenv("PATH"), pidsVar + "=" + pids, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), noRaceSleep},
 		Scratch: scratch,
 		Grace:   200 * time.Millisecond,
 		Keeper:  []string{self, playKeeper},
