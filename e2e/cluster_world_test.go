@@ -120,7 +120,7 @@ func (c *cluster) public(i int) string {
 func (c *cluster) at(i int) *world { return c.replicas[i] }
 
 // path is the way from replica i to replica j; nodeLine that from a node to replica i.
-func (c *cluster) path(i, j int) *cut.Proxy                { return c.paths[i][j] }
+func (c *cluster) path(i, j int) *cut.Proxy               { return c.paths[i][j] }
 func (c *cluster) nodeLine(node string, i int) *cut.Proxy { return c.lines[node][i] }
 
 // file renders the file of replica i.

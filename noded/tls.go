@@ -3,6 +3,7 @@ package noded
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net"
 	"os"
 
@@ -27,11 +28,17 @@ func loadTLS(t configs.NodeTLS) (*tls.Config, error) {
 		}
 	}
 	if t.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-		if err != nil {
+		read := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+			if err != nil {
+				return nil, fmt.Errorf("node.tls.cert: read %s and %s: %w", t.Cert, t.Key, err)
+			}
+			return &pair, nil
+		}
+		if _, err := read(nil); err != nil {
 			wrong.List = append(wrong.List, configs.Problem{Path: "node.tls.cert", Cause: err.Error(), Cure: "give PEM files of a certificate and its key"})
 		}
-		c.Certificates = []tls.Certificate{pair}
+		c.GetClientCertificate = read // at each handshake: a renewed one needs no restart
 	}
 	if len(wrong.List) > 0 {
 		return nil, &wrong

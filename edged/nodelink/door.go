@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -114,6 +115,10 @@ func (d *door) sort(raw net.Conn) {
 	if d.links.o.TLS != nil {
 		t := tls.Server(raw, d.links.o.TLS)
 		if err := t.HandshakeContext(context.Background()); err != nil {
+			var header tls.RecordHeaderError
+			if errors.As(err, &header) {
+				err = fmt.Errorf("plain text arrived where TLS is spoken; set node.tls.enabled at the node: %w", err)
+			}
 			d.drop(raw, "TLS handshake failed", err)
 			return
 		}

@@ -38,7 +38,7 @@ func (l *Link) Check(ctx context.Context) (*Check, error) {
 	defer func() { _ = cc.Close() }()
 	st, err := nodepb.NewNodeLinkClient(cc).Link(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("open the link: %w", err)
+		return nil, fmt.Errorf("open the link: %w", explainOpen(err, l.o.TLS != nil))
 	}
 	err = st.Send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Register{Register: l.registration(nil, true)}})
 	if err != nil && !errors.Is(err, io.EOF) { // EOF: Recv has the cause

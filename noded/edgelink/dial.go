@@ -38,7 +38,7 @@ func (l *Link) dial(ctx context.Context) (conn, raw net.Conn, err error) {
 	secure := tls.Client(raw, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
-		return nil, nil, fmt.Errorf("TLS with edge: %w", err)
+		return nil, nil, fmt.Errorf("TLS with edge: %w", explainTLS(err))
 	}
 	return secure, raw, nil
 }

@@ -20,7 +20,7 @@ func (l *Link) register(ctx, call context.Context, hangUp func(), cc *grpc.Clien
 	defer timer.Stop()
 	st, err := nodepb.NewNodeLinkClient(cc).Link(call)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the link: %w", err)
+		return nil, nil, fmt.Errorf("open the link: %w", explainOpen(err, l.o.TLS != nil))
 	}
 	running, empty := l.o.Runs.left()
 	l.named = running
