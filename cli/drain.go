@@ -72,7 +72,7 @@ func (g *globals) drain(c *cobra.Command, d adminapi.Drain, o drainOptions) erro
 	defer client.Close()
 	done, err := client.Drain(c.Context(), d)
 	if err != nil {
-		return err
+		return leaderless(err)
 	}
 	out := &drained{Drain: *done}
 	var late error

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"iop/edged/adminapi"
 )
 
 // The exit codes besides 0.
@@ -15,7 +17,7 @@ const (
 	ExitUsage    = 2 // the command line or a file is wrong
 	ExitRestart  = 3 // of refresh: it needs a restart, nothing was applied
 	ExitConflict = 4 // of refresh: another change came first, nothing was applied
-	ExitNoLeader = 5 // of refresh: no leader could take it
+	ExitNoLeader = 5 // of what changes the cluster: no leader could take it
 
 	ExitStillRunning = 6 // of drain: requests still ran when the wait was over
 )
@@ -34,6 +36,15 @@ func (e *faultError) Remedy() string { return e.cure }
 // usage makes an error of the command line.
 func usage(c *cobra.Command, err error) error {
 	return &faultError{code: ExitUsage, err: err, cure: "see '" + c.CommandPath() + " --help'"}
+}
+
+// leaderless gives an edge's answer that no leader could take a change its exit code; other errors pass.
+func leaderless(err error) error {
+	var refusal *adminapi.Error
+	if errors.As(err, &refusal) && refusal.Code == "no_leader" {
+		return &faultError{code: ExitNoLeader, err: err, cure: refusal.Cure}
+	}
+	return err
 }
 
 func unknownCommand(c *cobra.Command, name string) error {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -68,12 +67,8 @@ func (g *globals) addNode(c *cobra.Command, o *nodesAddOptions, id string) error
 	defer client.Close()
 	out := added{Entry: entry}
 	out.Report, err = client.AddNode(c.Context(), adminapi.NodeRequest{ID: id, Alias: o.alias, DryRun: o.dryRun, Fragment: fragment})
-	var refusal *adminapi.Error
-	switch {
-	case errors.As(err, &refusal) && refusal.Code == "no_leader":
-		return &faultError{code: ExitNoLeader, err: err, cure: refusal.Cure}
-	case err != nil:
-		return err
+	if err != nil {
+		return leaderless(err)
 	}
 	if out.Report.Result == adminapi.RefreshApplied {
 		if out.Join, err = o.mint(c, client, id); err != nil {

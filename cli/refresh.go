@@ -81,11 +81,7 @@ func (g *globals) refresh(c *cobra.Command, o *refreshOptions) (*adminapi.Refres
 	}
 	defer client.Close()
 	report, err := client.Refresh(c.Context(), r)
-	var refusal *adminapi.Error
-	if errors.As(err, &refusal) && refusal.Code == "no_leader" {
-		return nil, &faultError{code: ExitNoLeader, err: err, cure: refusal.Cure}
-	}
-	return report, err
+	return report, leaderless(err)
 }
 
 // candidate reads the file that is to be sent; none is named: nil.

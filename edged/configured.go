@@ -31,8 +31,8 @@ func newConfiguration() configuration {
 	return configuration{turn: make(chan struct{}, 1), swapping: &sync.Mutex{}}
 }
 
-// configured gives the rooms the configuration that the machine has now, whoever applied it. The dispatcher calls it
-// before it tells anybody what was decided under it.
+// configured gives the rooms the configuration that the machine has now, whoever applied it, if they have not got it yet.
+// The dispatcher calls it before it tells anybody what was decided under it; others may.
 func (d *Daemon) configured() {
 	d.fresh.swapping.Lock()
 	defer d.fresh.swapping.Unlock()

@@ -192,6 +192,10 @@ func (d *Daemon) build(ctx context.Context) error {
 		Logger:  d.log, Metrics: d.metrics, HeartbeatInterval: d.self.Link.HeartbeatMS.Duration(),
 		HeartbeatMissed: d.self.Link.Missed, FenceTimeout: cluster.FenceTimeoutMS.Duration(),
 		MaxBodyBytes: d.self.MaxBodyBytes + bodySlack, Permanent: permanent, Members: whereabouts{d.store},
+		Fenced: func(id fsm.NodeID) (list []fsm.Generation) {
+			d.store.View(func(m *fsm.Machine) { list = m.Fenced(id) })
+			return list
+		},
 	})
 	if err != nil {
 		return err
@@ -199,7 +203,7 @@ func (d *Daemon) build(ctx context.Context) error {
 	d.links.Store(links)
 	d.admission.Attach(session)
 	public := openai.New(openai.Options{
-		Runner: runner{d.admission}, Backend: backend{links}, Ready: d.notReady, Metrics: d.metrics, Logger: d.log,
+		Runner: runner{d.admission}, Backend: backend{links, d.metrics}, Ready: d.notReady, Metrics: d.metrics, Logger: d.log,
 		MaxBodyBytes: d.self.MaxBodyBytes, QueueKeepalive: d.self.QueueKeepaliveMS.Duration(),
 	})
 	d.boot = d.newBootstrap()

@@ -8,6 +8,7 @@ import (
 
 	"iop/configs"
 	"iop/edged/admission"
+	"iop/edged/metrics"
 	"iop/edged/nodelink"
 	"iop/edged/openai"
 	"iop/fsm"
@@ -24,10 +25,19 @@ func (r runner) Run(ctx context.Context, q openai.Request, c openai.Caller) erro
 }
 
 // backend lets openai exchange a request with a node.
-type backend struct{ links *nodelink.Links }
+type backend struct {
+	links   *nodelink.Links
+	metrics *metrics.Metrics
+}
+
+// endGate is the code of a run that the node's own count of the backend's slots refused.
+const endGate = "concurrency"
 
 func (b backend) Exchange(ctx context.Context, x *openai.Exchange, a openai.Answer) openai.End {
 	e := b.links.Exchange(ctx, (*nodelink.Exchange)(x), a)
+	if e.Code == endGate {
+		b.metrics.GateRefused()
+	}
 	return openai.End{
 		Dispatched: openai.Dispatched(e.Dispatched), Code: e.Code, Message: e.Message, Complete: e.Complete,
 	}

@@ -1,7 +1,9 @@
 package edged
 
 import (
+	"context"
 	"errors"
+	"time"
 
 	"iop/storage"
 )
@@ -31,4 +33,25 @@ func (d *Daemon) notReady() error {
 		return errNoLeader
 	}
 	return nil
+}
+
+// leaderLook is how often this edge looks who leads.
+const leaderLook = 250 * time.Millisecond
+
+// watchLeader counts the changes of the leader until ctx ends.
+func (d *Daemon) watchLeader(ctx context.Context) error {
+	ticker := time.NewTicker(leaderLook)
+	defer ticker.Stop()
+	for last := d.leader(); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if now := d.leader(); now != "" && now != last {
+			d.log.Info("another leader", "leader", now, "before", last)
+			d.metrics.LeaderChanged()
+			last = now
+		}
+	}
 }

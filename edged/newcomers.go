@@ -205,7 +205,7 @@ func (d *Daemon) joinOffer(q adminapi.JoinRequest) *adminapi.JoinOffer {
 
 // addNode is POST /nodes: it adds a node to what runs, as a refresh whose file differs in nothing else would.
 func (d *Daemon) addNode(ctx context.Context, q adminapi.NodeRequest) (*adminapi.RefreshReport, error) {
-	if err := d.leads(); err != nil {
+	if err := d.changeable(ctx); err != nil {
 		return nil, err
 	}
 	running := d.running()

@@ -10,9 +10,14 @@ import (
 // drain stops new leases of a node or a provider, or allows them again, and tells the node if it is linked here. false:
 // there is none of that name.
 func (d *Daemon) drain(ctx context.Context, c *fsm.Drain) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, applyWait)
+	defer cancel()
 	out, err := d.store.Do(ctx, c)
-	if err != nil || out.Code == fsm.Unknown {
-		return false, err
+	if err != nil {
+		return false, unavailable(err)
+	}
+	if out.Code == fsm.Unknown {
+		return false, nil
 	}
 	d.log.Info("drain", "node", c.Node, "provider", c.Provider, "on", c.On)
 	d.links.Load().Drain(c.Node, c.Provider, c.On)

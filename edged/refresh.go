@@ -19,6 +19,8 @@ const (
 	ackWait = 2 * time.Second
 	// applyWait is how long an apply may wait for the log, also when the caller has left.
 	applyWait = 10 * time.Second
+	// leaderWait is how long a change waits for a leader: longer than an election takes.
+	leaderWait = 4 * time.Second
 )
 
 // refresh is POST /refresh.
@@ -61,7 +63,7 @@ func paths(r *adminapi.RefreshReport) []string {
 // refreshFrom loads, judges and applies a candidate, and says what came of it. One refresh at a time may propose on this
 // edge; one that finds that another came first after it was asked for is a conflict, as it is between edges.
 func (d *Daemon) refreshFrom(ctx context.Context, q adminapi.RefreshRequest, source string) (*adminapi.RefreshReport, error) {
-	if err := d.leads(); err != nil {
+	if err := d.changeable(ctx); err != nil {
 		return nil, err
 	}
 	seen := d.running().Revision
@@ -93,27 +95,40 @@ func (d *Daemon) take(ctx context.Context, q adminapi.RefreshRequest, candidate 
 	return a, err
 }
 
-// leads tells why this edge can't apply a configuration now; nil = it can.
-func (d *Daemon) leads() error {
-	cause := d.store.Err()
-	switch {
-	case cause != nil:
-	case d.stopping.Load():
-		cause = errors.New("the edge is stopping")
-	case d.store.Role() != storage.RoleLeader:
-		return &adminapi.Error{
-			Code: "no_leader", Message: "this replica does not lead, and knows nobody who could take the configuration",
-			Cure: "try again when 'iopctl status' shows a leader", Status: http.StatusServiceUnavailable,
-		}
-	default:
-		return nil
+// changeable tells why this edge can't have the cluster changed now; nil = it can, whoever leads: the command goes there.
+// What is compared with a candidate is as new then as anybody knows.
+func (d *Daemon) changeable(ctx context.Context) error {
+	if d.stopping.Load() {
+		return unavailable(errors.New("the edge is stopping"))
 	}
-	return unavailable(cause)
+	if err := d.store.Err(); err != nil {
+		return unavailable(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaderWait)
+	defer cancel()
+	if _, err := d.store.Barrier(ctx); err != nil {
+		return unavailable(err)
+	}
+	d.configured()
+	return nil
 }
 
+// unavailable is what an operator is told whose change could not be recorded.
 func unavailable(cause error) error {
+	switch {
+	case errors.Is(cause, storage.ErrNoLeader) || errors.Is(cause, storage.ErrNotLeader) || errors.Is(cause, context.DeadlineExceeded):
+		return &adminapi.Error{
+			Code: "no_leader", Message: fmt.Sprintf("there is no leader that could take the change: %v", cause),
+			Cure: "try again when 'iopctl status' shows a leader; nothing was changed, unless the time ran out while it was recorded", Status: http.StatusServiceUnavailable,
+		}
+	case errors.Is(cause, storage.ErrLevel):
+		return &adminapi.Error{
+			Code: "old_replicas", Message: "not every replica has a version that knows this",
+			Cure: "upgrade the other replicas first", Status: http.StatusServiceUnavailable,
+		}
+	}
 	return &adminapi.Error{
-		Code: "unavailable", Message: fmt.Sprintf("the configuration can't be applied now: %v", cause),
+		Code: "unavailable", Message: fmt.Sprintf("the cluster can't be changed now: %v", cause),
 		Cure: "see the edge's log, and try again", Status: http.StatusServiceUnavailable,
 	}
 }

@@ -35,7 +35,7 @@ const (
 
 // serve starts what listens.
 func (d *Daemon) serve() *servers {
-	s := &servers{failed: make(chan error, 4)}
+	s := &servers{failed: make(chan error, 5)}
 	requests, cutOff := context.WithCancel(context.Background())
 	s.cutOff = cutOff
 	s.openai = d.openai.HTTP()
@@ -52,6 +52,7 @@ func (d *Daemon) serve() *servers {
 	s.stopKeep = stopKeep
 	s.run("session", func() error { return d.keepSession(keeping) })
 	s.run("whereabouts", func() error { d.keepWhereabouts(keeping); return nil })
+	s.run("leader", func() error { return d.watchLeader(keeping) })
 	s.run("openai listener", func() error { return s.openai.Serve(d.ports.openai) })
 	s.run("admin listener", func() error { return d.serveAdmin(s.admin) })
 	s.run("node listener", func() error { return d.links.Load().Run(linking) })

@@ -171,6 +171,7 @@ func (d *Daemon) keepSession(ctx context.Context) error {
 		case err != nil: // the edge stops, or its store has failed, which is told elsewhere
 			return nil
 		}
+		d.configured() // a change of the configuration is told to sessions, and there was none
 		d.admission.Attach(next)
 		d.tenure.set(next)
 		d.log.Info("session opened", "session", next.ID(), "after", time.Since(began).Round(time.Millisecond).String())

@@ -92,7 +92,8 @@ func TestRefusals(t *testing.T) {
 		{coded("in_progress_elsewhere"), 409, "in_progress_elsewhere", "7", ""},
 		{coded("overloaded"), 503, "overloaded", "7", ""},
 		{coded("stopping"), 503, "stopping", "7", ""},
-		{coded("session_ended"), 503, "no_leader", "7", ""},
+		{coded("session_ended"), 503, "no_leader", "2", ""},
+		{coded("no_leader"), 503, "no_leader", "2", ""},
 		{fmt.Errorf("propose: %w", coded("failed")), 503, "storage_failed", "7", ""},
 		{errors.New("what is this"), 500, "internal_error", "", ""},
 	} {

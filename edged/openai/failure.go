@@ -128,11 +128,17 @@ func (f *failure) body(b []byte) []byte {
 	return append(appendQuoted(b, f.code), "}}"...)
 }
 
+// leaderAfter is when a cluster without a leader usually has one again.
+const leaderAfter = 2 * time.Second
+
 // write answers with the failure. after is the estimate for Retry-After; it is kept within what SDKs obey.
 func (f *failure) write(w http.ResponseWriter, after time.Duration) {
 	h := w.Header()
 	switch f.retry {
 	case retryLater:
+		if f.code == kindNoLeader.code {
+			after = leaderAfter // it has nothing to do with how fast the queue moves
+		}
 		after = min(max(after, time.Second), time.Minute)
 		seconds := int((after + time.Second - 1) / time.Second)
 		h["Retry-After"] = []string{strconv.Itoa(seconds)}
