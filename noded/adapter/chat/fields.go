@@ -83,11 +83,11 @@ func (f fields) text(name string) string {
 }
 
 func (f fields) asText(param string, raw json.RawMessage) string {
-	var s string
-	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+	if len(raw) == 0 || raw[0] != '"' {
 		f.mistyped(param, "a string", raw)
+		return ""
 	}
-	return s
+	return unquoted(raw)
 }
 
 // needed reads a string that must be there and not be empty.
@@ -209,10 +209,11 @@ func (f fields) object(name string) (o fields, ok bool) {
 
 func (f fields) asObject(param string, raw json.RawMessage) (o fields, ok bool) {
 	o = fields{at: param, problem: f.problem}
-	if len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &o.raw) != nil {
+	if len(raw) == 0 || raw[0] != '{' {
 		f.mistyped(param, "an object", raw)
 		return o, false
 	}
+	o.raw = members(raw)
 	return o, true
 }
 
@@ -226,11 +227,11 @@ func (f fields) list(name string) (items []json.RawMessage, ok bool) {
 }
 
 func (f fields) asList(param string, raw json.RawMessage) (items []json.RawMessage, ok bool) {
-	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &items) != nil {
+	if len(raw) == 0 || raw[0] != '[' {
 		f.mistyped(param, "an array", raw)
 		return nil, false
 	}
-	return items, true
+	return elements(raw), true
 }
 
 // schema reads a JSON schema: an object, kept as it is written; nil if it is absent.

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -13,7 +14,8 @@ const (
 	stopsMax   = 64  // stop sequences; OpenAI takes 4, local servers more
 )
 
-// Read reads the body of a POST to path, which may have a query. The problem is a 400 that names the parameter, or a 404
+// Read reads the body of a POST to path, which may have a query. What stays JSON in the request (schemas, Extra) is part of
+// the body, not a copy. The problem is a 400 that names the parameter, or a 404
 // if the path is none of the endpoints.
 func Read(path string, body []byte) (*Request, *Problem) {
 	q := &Request{}
@@ -31,10 +33,11 @@ func Read(path string, body []byte) (*Request, *Problem) {
 		}
 	}
 	var problem *Problem
-	f := fields{problem: &problem}
-	if err := json.Unmarshal(body, &f.raw); err != nil || f.raw == nil {
-		return nil, unparsed(body, err)
+	body = bytes.TrimLeft(body, " \t\r\n")
+	if !json.Valid(body) || body[0] != '{' {
+		return nil, unparsed(body)
 	}
+	f := fields{problem: &problem, raw: members(body)}
 	q.read(f)
 	if problem != nil {
 		return nil, problem
@@ -44,13 +47,12 @@ func Read(path string, body []byte) (*Request, *Problem) {
 }
 
 // unparsed is the problem of a body that is no JSON object.
-func unparsed(body []byte, err error) *Problem {
-	p := &Problem{Status: http.StatusBadRequest, Code: "invalid_json"}
-	if json.Valid(body) {
-		p.Message = "the body of the request must be a JSON object"
-		return p
+func unparsed(body []byte) *Problem {
+	p := &Problem{Status: http.StatusBadRequest, Code: "invalid_json", Message: "the body of the request must be a JSON object"}
+	var any json.RawMessage
+	if err := json.Unmarshal(body, &any); err != nil {
+		p.Message = fmt.Sprintf("the body of the request is no JSON: %v", err)
 	}
-	p.Message = fmt.Sprintf("the body of the request is no JSON: %v", err)
 	return p
 }
 
