@@ -1,7 +1,12 @@
 package cli
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"net"
+	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +24,7 @@ type globals struct {
 	env     func(string) (string, bool)
 	edges   []string
 	token   string
+	ca      string
 	output  string
 	timeout time.Duration
 	noColor bool
@@ -29,6 +35,7 @@ func (g *globals) register(root *cobra.Command) {
 	f.StringSliceVar(&g.edges, "edge", nil, "admin `address` of an edge, HOST:PORT; repeat it to name others that are asked if\n"+
 		"one doesn't answer (env IOP_EDGE, default "+edgeDefault+")")
 	f.StringVar(&g.token, "token", "", "admin `token` (better: env IOP_TOKEN, which other users can't see)")
+	f.StringVar(&g.ca, "ca", "", "`file` of the authority that signed the edges' certificates; with it edges are asked over TLS (env IOP_CA)")
 	f.StringVarP(&g.output, "output", "o", "table", "`format`: table, wide, json or yaml")
 	f.DurationVar(&g.timeout, "timeout", 5*time.Second, "how long a call may take, 0 = as long as it wants")
 	f.BoolVar(&g.noColor, "no-color", false, "no colours, on a terminal too (env NO_COLOR)")
@@ -64,11 +71,45 @@ func (g *globals) client(c *cobra.Command) (*adminapi.Client, error) {
 	if o.Token == "" {
 		o.Token = g.lookup("IOP_TOKEN")
 	}
+	if err := g.secure(&o); err != nil {
+		return nil, usage(c, err)
+	}
 	client, err := adminapi.NewClient(o)
 	if err != nil {
 		return nil, usage(c, err)
 	}
 	return client, nil
+}
+
+// secure makes the client speak TLS if an authority is named. A URL keeps the scheme that it has.
+func (g *globals) secure(o *adminapi.ClientOptions) error {
+	file := g.ca
+	if file == "" {
+		file = g.lookup("IOP_CA")
+	}
+	if file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the authority: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return fmt.Errorf("read the authority: %s holds no certificate in PEM form", file)
+	}
+	o.Transport = &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool}, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute}
+	o.Addresses = slices.Clone(o.Addresses)
+	for i, a := range o.Addresses {
+		if strings.Contains(a, "://") {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(a); err != nil {
+			a = net.JoinHostPort(strings.Trim(a, "[]"), adminapi.DefaultPort)
+		}
+		o.Addresses[i] = "https://" + a
+	}
+	return nil
 }
 
 func (g *globals) lookup(name string) string {

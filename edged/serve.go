@@ -59,9 +59,11 @@ func (d *Daemon) serve() *servers {
 	return s
 }
 
-// serveAdmin speaks TLS beyond loopback if there is a certificate.
+// serveAdmin speaks TLS beyond loopback if there is a certificate. Operators show a token, not a certificate.
 func (d *Daemon) serveAdmin(h *http.Server) error {
-	security, err := serverTLS(&d.self.TLS)
+	files := d.self.TLS
+	files.ClientCA = ""
+	security, err := serverTLS(&files)
 	if err != nil {
 		return err
 	}
