@@ -167,3 +167,18 @@ func (m *Machine) drain(c *Drain) Outcome {
 	}
 	return Outcome{Code: Done}
 }
+
+// Fenced returns the generations of a node that are fenced and hold leases, at any edge: what it has to report.
+func (m *Machine) Fenced(id NodeID) []Generation {
+	n := m.nodes[id]
+	if n == nil {
+		return nil
+	}
+	var list []Generation
+	for _, l := range n.links {
+		if l.state == LinkFenced {
+			list = append(list, l.generation)
+		}
+	}
+	return list
+}

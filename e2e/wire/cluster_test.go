@@ -183,3 +183,10 @@ func (c *cluster) held() []fsm.Grant {
 	}
 	return list
 }
+
+// fenced is nodelink's view of the newest state.
+func (c *cluster) fenced(id fsm.NodeID) []fsm.Generation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.m.Fenced(id)
+}

@@ -58,7 +58,7 @@ func newTwo(t *testing.T) *two {
 	w := &two{c: newCluster(t, "n1"), runs: edgelink.NewRuns(), h: newSteady()}
 	w.e1 = startEdge(t, w.c, nil)
 	w.c2 = &second{cluster: w.c, session: w.c.apply(0, &fsm.OpenSession{Edge: "edge-2", Nonce: 8}).Session}
-	w.e2 = startEdge(t, w.c, func(o *nodelink.Options) { o.Commands, o.Edge = w.c2, "edge-2" })
+	w.e2 = startEdge(t, w.c, func(o *nodelink.Options) { o.Commands, o.Edge, o.Fenced = w.c2, "edge-2", w.c.fenced })
 	w.c.mu.Lock()
 	w.c.effects = func(es []fsm.Effect) {
 		w.tell(w.e1, edgeID, es)

@@ -7,10 +7,6 @@ import (
 	"iop/proto/nodepb"
 )
 
-// endingsMax is how many fences of a node's links are kept for a link that is just being registered: it would not be told
-// else. Those that come later are told at once.
-const endingsMax = 16
-
 // Effects takes what the machine did to links without their asking: to those of this edge, and to the others of their
 // nodes. It does not block.
 func (l *Links) Effects(effects []fsm.Effect) {
@@ -34,8 +30,6 @@ func (l *Links) fencedBy(e *fsm.Effect) {
 		l.fenced[e.Node] = max(l.fenced[e.Node], e.Generation)
 	}
 	ended := &nodepb.LinkEnded{Generation: uint64(e.Generation), Reason: e.Reason.String()}
-	list := append(l.endings[e.Node], ended)
-	l.endings[e.Node] = list[max(0, len(list)-endingsMax):]
 	k := l.links[e.Node]
 	switch {
 	case k == nil:
@@ -56,6 +50,21 @@ func (l *Links) retire(k *link) {
 		l.old[k] = struct{}{}
 	}
 	l.tell()
+}
+
+// tellFenced tells a node that has just registered of its fenced links: it may have missed that, as nobody could tell it.
+// Those that are fenced from now on are told by Effects.
+func (l *Links) tellFenced(k *link) {
+	if l.o.Fenced == nil {
+		return
+	}
+	for _, g := range l.o.Fenced(k.node) {
+		if g != k.generation {
+			k.send(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_LinkEnded{LinkEnded: &nodepb.LinkEnded{
+				Generation: uint64(g), Reason: fsm.ReasonSessionEnded.String(),
+			}}})
+		}
+	}
 }
 
 // giveUp retires a link of whose session nothing can be commanded any more.

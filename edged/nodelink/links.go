@@ -24,15 +24,14 @@ type Links struct {
 	fenceTimeout atomic.Int64 // ns
 
 	mu      sync.Mutex
-	links   map[fsm.NodeID]*link               // in being, one per node
-	old     map[*link]struct{}                 // transports of a session that ended; they carry what still runs
-	endings map[fsm.NodeID][]*nodepb.LinkEnded // the last fences of a node's links, at any edge
-	last    map[fsm.NodeID]fsm.Generation      // newest registered here
-	fenced  map[fsm.NodeID]fsm.Generation      // newest that the machine fenced
-	regs    map[fsm.NodeID]chan struct{}       // held during a node's registration
-	leaving map[*link]struct{}                 // lost, their end not yet commanded
-	closing bool                               // Goodbye was said
-	news    chan struct{}                      // closed and replaced when a node confirmed a configuration or a link came or went
+	links   map[fsm.NodeID]*link          // in being, one per node
+	old     map[*link]struct{}            // transports of a session that ended; they carry what still runs
+	last    map[fsm.NodeID]fsm.Generation // newest registered here
+	fenced  map[fsm.NodeID]fsm.Generation // newest that the machine fenced
+	regs    map[fsm.NodeID]chan struct{}  // held during a node's registration
+	leaving map[*link]struct{}            // lost, their end not yet commanded
+	closing bool                          // Goodbye was said
+	news    chan struct{}                 // closed and replaced when a node confirmed a configuration or a link came or went
 }
 
 // New returns Links that Run brings to life. It fails only if a required option is missing.
@@ -45,7 +44,6 @@ func New(o Options) (*Links, error) {
 		started: time.Now(),
 		links:   map[fsm.NodeID]*link{},
 		old:     map[*link]struct{}{},
-		endings: map[fsm.NodeID][]*nodepb.LinkEnded{},
 		last:    map[fsm.NodeID]fsm.Generation{},
 		fenced:  map[fsm.NodeID]fsm.Generation{},
 		regs:    map[fsm.NodeID]chan struct{}{},
@@ -131,9 +129,6 @@ func (l *Links) insert(k *link) {
 	l.links[k.node] = k
 	l.leaving[k] = struct{}{}
 	l.last[k.node] = max(l.last[k.node], k.generation)
-	for _, e := range l.endings[k.node] {
-		k.send(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_LinkEnded{LinkEnded: e}})
-	}
 	l.catchUp(k)
 	l.tell()
 	if k.generation <= l.fenced[k.node] {

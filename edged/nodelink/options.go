@@ -77,6 +77,9 @@ type Options struct {
 	// Members tells where nodes reach the cluster's edges; nil: nothing is told.
 	Members Members
 
+	// Fenced returns the node's generations that are fenced and hold leases, by the newest state; nil: none are known.
+	Fenced func(fsm.NodeID) []fsm.Generation
+
 	// Permanent tells of an error of Commands that trying again is pointless (the session ended, the store is closed).
 	// nil: none is; LinkLost is then tried until Run ends.
 	Permanent func(error) bool

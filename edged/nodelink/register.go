@@ -102,6 +102,7 @@ func (l *Links) register(life, call context.Context, reg *nodepb.Register, entry
 	k.holds(entry.Revision, entry.Payload)
 	k.send(l.accepted(k, out, entry))
 	l.insert(k)
+	l.tellFenced(k)
 	if f := l.members(); f != nil {
 		k.send(f)
 	}
