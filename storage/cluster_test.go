@@ -128,7 +128,7 @@ func (c *cluster) kill(id string) {
 	c.net.mu.Unlock()
 	site.close()
 	s.closed.Store(true)
-	s.queue.close(ErrClosed, true)
+	s.queue.close(ErrClosed, false)
 	if err := s.snapshots.stop(within(c.t)); err != nil {
 		c.t.Error(err)
 	}

@@ -76,6 +76,7 @@ func (f *forwarder) round() time.Duration {
 	if leader == "" || leader == s.options.Replica {
 		f.drop()
 		q.setForwarding(false)
+		q.resend(resendAfter) // what an old leader may have accepted when this replica already led
 		return keepEach
 	}
 	q.setForwarding(true)
