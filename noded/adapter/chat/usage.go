@@ -1,10 +1,36 @@
 package chat
 
-import "unicode/utf8"
+import (
+	"time"
+	"unicode/utf8"
+)
 
 // Usage counts tokens. Cached and Reasoning are parts of Prompt and Completion.
 type Usage struct {
 	Prompt, Completion, Cached, Reasoning int64
+	Took                                  Took
+}
+
+// Took is what a backend says of the time it took, zero if it does not. OpenAI has no place for it: it is a member
+// durations_ms of the usage, left out if all is zero.
+type Took struct {
+	Load       time.Duration // of the model, if it was not loaded
+	Prompt     time.Duration
+	Completion time.Duration
+}
+
+type took struct {
+	Load       float64 `json:"load"`
+	Prompt     float64 `json:"prompt"`
+	Completion float64 `json:"completion"`
+}
+
+func (t Took) shape() *took {
+	if t == (Took{}) {
+		return nil
+	}
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	return &took{ms(t.Load), ms(t.Prompt), ms(t.Completion)}
 }
 
 type usage struct {
@@ -13,6 +39,7 @@ type usage struct {
 	Total             int64        `json:"total_tokens"`
 	PromptDetails     *cachedPart  `json:"prompt_tokens_details,omitempty"`
 	CompletionDetails *thoughtPart `json:"completion_tokens_details,omitempty"`
+	Took              *took        `json:"durations_ms,omitempty"`
 }
 
 type cachedPart struct {
@@ -25,7 +52,7 @@ type thoughtPart struct {
 
 // shape is the usage as OpenAI writes it. Details that are not known are left out.
 func (u Usage) shape(completion bool) usage {
-	s := usage{Prompt: u.Prompt, Total: u.Prompt}
+	s := usage{Prompt: u.Prompt, Total: u.Prompt, Took: u.Took.shape()}
 	if completion {
 		s.Completion = &u.Completion
 		s.Total += u.Completion

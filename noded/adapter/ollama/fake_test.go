@@ -232,9 +232,10 @@ type answered struct {
 		Embedding []float32
 	}
 	Usage *struct {
-		Prompt     int `json:"prompt_tokens"`
-		Completion int `json:"completion_tokens"`
-		Total      int `json:"total_tokens"`
+		Prompt     int                `json:"prompt_tokens"`
+		Completion int                `json:"completion_tokens"`
+		Total      int                `json:"total_tokens"`
+		Took       map[string]float64 `json:"durations_ms"`
 	}
 	Error *struct{ Message, Type, Param, Code string }
 }

@@ -42,6 +42,10 @@ type line struct {
 	DoneReason string `json:"done_reason"` // stop, length, load, unload
 	Prompt     int64  `json:"prompt_eval_count"`
 	Completion int64  `json:"eval_count"`
+
+	Load           int64 `json:"load_duration"` // nanoseconds
+	PromptTook     int64 `json:"prompt_eval_duration"`
+	CompletionTook int64 `json:"eval_duration"`
 }
 
 type spoken struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"iop/noded/adapter"
 	"iop/noded/adapter/chat"
@@ -73,6 +74,9 @@ func (r *run) count(v *line) {
 		r.usage.Prompt += v.Prompt
 	}
 	r.usage.Completion += v.Completion
+	r.usage.Took.Load += time.Duration(v.Load)
+	r.usage.Took.Prompt += time.Duration(v.PromptTook)
+	r.usage.Took.Completion += time.Duration(v.CompletionTook)
 	r.calls++
 }
 

@@ -22,6 +22,9 @@ func TestAnAnswerIsRenderedWholeAndStreamed(t *testing.T) {
 		w.Usage.Prompt != 3 || w.Usage.Completion != 2 || w.Usage.Total != 5 {
 		t.Errorf("whole: %+v", w)
 	}
+	if took := w.Usage.Took; took["load"] != 281.808 || took["prompt"] != 2.993 || took["completion"] != 10.184 {
+		t.Errorf("durations: %v", took)
+	}
 	got, ended := frames(t, ask(t, a, chatting(`,"stream_options":{"include_usage":true}`)).body.String())
 	if n := len(got); n != 6 || !ended || got[0].Choices[0].Delta.Role != "assistant" || got[1].Choices[0].Delta.ReasoningContent != "Hm." ||
 		got[2].Choices[0].Delta.Content != " é1" || got[3].Choices[0].Delta.Content != " 2" || got[4].Choices[0].FinishReason != "stop" || len(got[5].Choices) != 0 || got[5].Usage.Total != 5 {
