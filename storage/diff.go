@@ -26,6 +26,9 @@ func (p *Past) Diff(ctx context.Context, from, to uint64) ([]string, error) {
 	rows(d, d.a.Nodes, d.b.Nodes, func(r *fsm.NodeRow) fsm.NodeID { return r.ID }, d.node)
 	rows(d, d.a.Providers, d.b.Providers, func(r *fsm.ProviderRow) fsm.ProviderID { return r.Config.ID }, d.provider)
 	rows(d, d.a.Requests, d.b.Requests, func(r *fsm.RequestRow) fsm.RequestID { return r.ID }, d.request)
+	if n, k := len(d.a.Joins), len(d.b.Joins); n != k {
+		d.say("join tokens: %d kept, were %d", k, n)
+	}
 	if n, k := d.b.Granted-d.a.Granted, d.b.Returned-d.a.Returned; n > 0 || k > 0 {
 		d.say("%d leases granted, %d returned in between", n, k)
 	}
@@ -97,6 +100,9 @@ func (d *difference) node(was, is *fsm.NodeRow) {
 	}
 	if is == nil {
 		return
+	}
+	if was.Token != is.Token {
+		d.say("node %s: it has got another token by joining, or lost the one that it had", is.ID)
 	}
 	if was.Draining != is.Draining {
 		d.say("node %s: draining %s", is.ID, onOff(is.Draining))

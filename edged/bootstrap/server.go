@@ -31,6 +31,12 @@ type Options struct {
 	Logger    *slog.Logger // nil = silent
 }
 
+// requestTime is how long a request's body may take, answerTime how long all answers but builds.
+const (
+	requestTime = 20 * time.Second
+	answerTime  = time.Minute
+)
+
 // downloadsMax is how many builds are sent at the same time; downloadTime is how long one may take.
 const (
 	downloadsMax = 16
@@ -56,6 +62,11 @@ func New(o Options) *Server {
 
 // ServeHTTP answers what is asked under Prefix.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A client that is slow to send or to take is cut off; what is set for it must not outlive the request.
+	w.Header().Set("Connection", "close")
+	patience := http.NewResponseController(w)
+	now := time.Now()
+	_ = errors.Join(patience.SetReadDeadline(now.Add(requestTime)), patience.SetWriteDeadline(now.Add(answerTime))) // a recorder has none
 	name := strings.TrimPrefix(r.URL.Path, Prefix)
 	get := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
@@ -130,8 +141,7 @@ func (s *Server) serveBuild(w http.ResponseWriter, r *http.Request, name string)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("ETag", strconv.Quote(b.SHA256))
 	h.Set("X-Sha256", b.SHA256)
-	// A listener that can't set it has bounds of its own.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTime))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTime)) // as above
 	http.ServeContent(w, r, name, time.Time{}, f)
 }
 
