@@ -44,7 +44,9 @@ type provider struct {
 	priority int
 	disabled bool
 	demo     map[string]any
-	check    time.Duration // interval of GET /health; 0 = not asked
+	command  []string       // of a cli provider, which has no capacity
+	cli      map[string]any // how it is run
+	check    time.Duration  // interval of GET /health; 0 = not asked
 }
 
 func (p *provider) nodeID() string {
@@ -149,6 +151,13 @@ func (p *provider) adapter() map[string]any {
 	if p.url != "" {
 		return map[string]any{"id": "a-" + p.id, "type": "openai_compat", "base_url": p.url}
 	}
+	if len(p.command) > 0 {
+		a := map[string]any{"id": "a-" + p.id, "type": "cli", "command": p.command}
+		if p.cli != nil {
+			a["cli"] = p.cli
+		}
+		return a
+	}
 	a := map[string]any{"id": "a-" + p.id, "type": "demo"}
 	if p.demo != nil {
 		a["demo"] = p.demo
@@ -160,6 +169,8 @@ func (p *provider) entry() map[string]any {
 	kind := p.kind
 	switch {
 	case kind != "":
+	case len(p.command) > 0:
+		kind = "cli"
 	case p.url == "":
 		kind = "demo"
 	default:
@@ -168,6 +179,9 @@ func (p *provider) entry() map[string]any {
 	e := map[string]any{
 		"id": p.id, "type": kind, "adapter": "a-" + p.id, "models": []string{served(p.id)},
 		"capacity": or(p.capacity, 1), "priority": p.priority, "enabled": !p.disabled,
+	}
+	if kind == "cli" {
+		delete(e, "capacity")
 	}
 	if p.check != 0 {
 		e["health_check"] = map[string]any{"path": "/health", "interval_ms": p.check.Milliseconds()}
