@@ -105,13 +105,19 @@ func (k *link) watch(stopped <-chan error) {
 	ticker := time.NewTicker(o.HeartbeatInterval)
 	defer ticker.Stop()
 	last := k.now()
+	hungUp := false
 	for {
 		select {
 		case <-k.lost:
 			return
 		case err := <-stopped:
-			k.closed(err)
+			if hungUp = k.hangUp(); !hungUp {
+				k.closed(err)
+			}
 		case <-ticker.C:
+			if hungUp {
+				continue
+			}
 			late := k.now() - last - o.HeartbeatInterval
 			last = k.now()
 			// This process stood still itself: what the node sent meanwhile has not been read yet.
@@ -151,7 +157,9 @@ func (k *link) deliver(s stream) {
 		k.sendingSince.Store(0)
 		if err != nil {
 			broken = true
-			k.lose(fsm.ReasonLinkLost, true, false)
+			if !k.carries() {
+				k.lose(fsm.ReasonLinkLost, true, false)
+			}
 		}
 	}
 }

@@ -92,6 +92,40 @@ func (k *link) retire() (stays bool) {
 	return true
 }
 
+// carries tells whether the link is only kept for what runs over it. Then the end of its control stream is no loss: the node
+// hangs up when all is said, while a slow client may have much of it still to come. The data connections tell themselves
+// when they are dead.
+func (k *link) carries() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.retired && !k.isLost && len(k.runs) > 0
+}
+
+// hangUp notes that the node ended the control stream of a link that is only kept for its runs; false: it is not.
+func (k *link) hangUp() bool {
+	if !k.carries() {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.hungUp = true
+	return true
+}
+
+// Carrying is how many transports of ended sessions still carry what runs, and on how many of them the node has said all.
+func (l *Links) Carrying() (links, said int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for k := range l.old {
+		k.mu.Lock()
+		if k.hungUp {
+			said++
+		}
+		k.mu.Unlock()
+	}
+	return len(l.old), said
+}
+
 // being are all links with a transport; l is locked.
 func (l *Links) being() iter.Seq[*link] {
 	return func(yield func(*link) bool) {

@@ -39,6 +39,7 @@ type link struct {
 	ready      bool
 	leaving    bool // the node said goodbye: no new run
 	retired    bool // its session ended: no new run, and no command
+	hungUp     bool // retired, and the node has ended its control stream
 	isLost     bool
 	orderly    bool // lost, but what is queued is still sent
 	reason     fsm.Reason
