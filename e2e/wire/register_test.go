@@ -119,9 +119,10 @@ func TestSameInstanceSupersedesAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	startNode(t, p.Address(), "n1", &hands{run: words("old")}, share)
+	first := startNode(t, p.Address(), "n1", &hands{run: words("old")}, share)
 	ready(t, c, "n1", 1)
 	p.Swallow(cut.Up, cut.Down)
+	first.stop(t)
 	startNode(t, e.address, "n1", &hands{run: words("new")}, share)
 	ready(t, c, "n1", 2)
 	p.Refuse(true)
