@@ -14,8 +14,9 @@ import (
 	"iop/fsm"
 )
 
-// group is what a store has besides if it can be one of several replicas: whom it knows, and two goroutines. The
-// forwarder brings commands to the leader (forward.go). The keeper looks after the membership (here).
+// group is what a store has besides if it can be one of several replicas: whom it knows, and three goroutines. The
+// forwarder brings commands to the leader (forward.go), keep counts who is silent (lost.go), and tend looks after the
+// membership (here).
 type group struct {
 	store   *Store
 	options Cluster
@@ -32,9 +33,9 @@ type group struct {
 	quit    context.CancelFunc
 	tasks   sync.WaitGroup
 
-	promised atomic.Bool // Serve was called
-	silences map[string]*silence
-	lookedAt time.Time
+	promised atomic.Bool         // Serve was called
+	silences map[string]*silence // belongs to keep
+	askedAt  time.Time           // when tend asked the others last
 }
 
 // What a replica is refused for.
@@ -93,6 +94,7 @@ func (g *group) start(l *raftLog) {
 	g.running.Store(l)
 	g.peers.keep(g.book.all())
 	g.tasks.Go(g.keep)
+	g.tasks.Go(g.tend)
 	g.tasks.Go(g.forward.run)
 }
 
@@ -134,7 +136,7 @@ func (g *group) handOver(ctx context.Context) {
 	}
 }
 
-// keep looks after the membership until the store ends.
+// keep counts for how long replicas are silent, until the store ends. It waits for nobody.
 func (g *group) keep() {
 	ticker := time.NewTicker(keepEach)
 	defer ticker.Stop()
@@ -154,24 +156,46 @@ func (g *group) keep() {
 		now := time.Now()
 		step := min(now.Sub(last), 2*keepEach) // a process that was stopped has not heard of anybody for no time
 		last = now
-		if g.store.batcher.ledTerm.Load() != 0 && g.log.leading() {
-			g.lead(step)
+		if g.leading() {
+			g.endLost(g.book.logged(), step)
 		} else {
 			clear(g.silences)
+		}
+	}
+}
+
+// leading tells whether this replica leads, and its term has begun.
+func (g *group) leading() bool { return g.store.batcher.ledTerm.Load() != 0 && g.log.leading() }
+
+// tend looks after the membership until the store ends; it asks the others, and waits for them.
+func (g *group) tend() {
+	ticker := time.NewTicker(keepEach)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-g.ctx.Done():
+			return
+		case <-g.store.failed:
+			return
+		case <-ticker.C:
+		}
+		if g.leading() {
+			g.lead()
+		} else {
 			g.follow()
 		}
 	}
 }
 
 // lead is what the leader does.
-func (g *group) lead(step time.Duration) {
+func (g *group) lead() {
 	own := g.store.options.Replica
 	logged := g.book.logged()
 	i := find(logged, own)
 	if i < 0 {
 		return
 	}
-	if logged[i].Address != g.options.Address && g.options.Address != "" {
+	if logged[i].Address != g.options.Address {
 		g.change("correct the address of this replica", g.log.raft.AddVoter(raft.ServerID(own), raft.ServerAddress(g.options.Address), 0, 0))
 		return
 	}
@@ -182,7 +206,6 @@ func (g *group) lead(step time.Duration) {
 			return
 		}
 	}
-	g.endLost(logged, step)
 	g.raiseLevel(logged)
 }
 
@@ -213,10 +236,10 @@ func (g *group) follow() {
 	logged := g.book.logged()
 	i := find(logged, m.ID)
 	moved := known && leader != "" && i >= 0 && logged[i].Address != g.options.Address
-	if leader != "" && !moved || time.Since(g.lookedAt) < lookEach {
+	if leader != "" && !moved || time.Since(g.askedAt) < lookEach {
 		return
 	}
-	g.lookedAt = time.Now()
+	g.askedAt = time.Now()
 	for _, s := range g.ask() {
 		if s.Empty || s.Cluster != g.store.Cluster() || s.Leader == "" {
 			continue
@@ -227,7 +250,7 @@ func (g *group) follow() {
 			g.store.fail(ErrRemoved)
 			return
 		case i >= 0 && s.Members[i].Address != g.options.Address:
-			g.join(s)
+			_ = g.join(s) // it says why; the next round tries again
 			return
 		}
 	}

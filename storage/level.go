@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"iop/fsm"
 )
@@ -39,9 +40,10 @@ func (s *Store) raise(ctx context.Context, level uint32) error {
 // raiseLevel proposes the newest feature level that every member was seen with. It is the leader's.
 func (g *group) raiseLevel(members []Member) {
 	now := g.store.replica.level.Load()
-	if now >= g.options.LevelMax {
+	if now >= g.options.LevelMax || time.Since(g.askedAt) < lookEach {
 		return
 	}
+	g.askedAt = time.Now()
 	top := g.options.LevelMax
 	for _, m := range members {
 		if m.ID == g.store.options.Replica {

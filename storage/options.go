@@ -44,6 +44,9 @@ func (o Options) complete() (Options, error) {
 	if o.Replica == "" {
 		return o, errors.New("no replica id given")
 	}
+	if o.Cluster != nil && (o.Cluster.Address == "" || o.Cluster.Network == nil) {
+		return o, errors.New("a replica that can have others needs an address and a network")
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

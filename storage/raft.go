@@ -51,6 +51,9 @@ func raftConfig(p *raftParts) *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(p.replica)
 	c.Logger = newHclog(p.logger)
+	if p.group != nil {
+		c.Logger = newPeerHclog(p.logger)
+	}
 	c.HeartbeatTimeout = electionTimeout + time.Millisecond // elect lowers it
 	c.ElectionTimeout = electionTimeout + time.Millisecond
 	c.LeaderLeaseTimeout = leaderLease

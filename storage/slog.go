@@ -7,6 +7,8 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -17,6 +19,13 @@ type raftLogger struct {
 	to   *slog.Logger
 	name string
 	args []any
+	few  *seldom // nil = all
+}
+
+// newPeerHclog is newHclog for a replica with others: that one of them does not answer is no error of this one, and
+// is said again only after a while.
+func newPeerHclog(to *slog.Logger) hclog.Logger {
+	return &raftLogger{to: to, name: "raft", few: &seldom{said: map[string]time.Time{}}}
 }
 
 func newHclog(to *slog.Logger) hclog.Logger { return &raftLogger{to: to, name: "raft"} }
@@ -37,6 +46,12 @@ func (l *raftLogger) Log(level hclog.Level, msg string, args ...any) {
 	to := slogLevel(level)
 	if !l.to.Enabled(context.Background(), to) {
 		return
+	}
+	if l.few != nil {
+		if !l.few.allow(msg, args) {
+			return
+		}
+		to = min(to, slog.LevelWarn)
 	}
 	for i, a := range args {
 		if f, ok := a.(hclog.Format); ok && len(f) > 0 {
@@ -65,7 +80,7 @@ func (l *raftLogger) IsError() bool { return l.enabled(hclog.Error) }
 func (l *raftLogger) ImpliedArgs() []any { return l.args }
 
 func (l *raftLogger) With(args ...any) hclog.Logger {
-	return &raftLogger{to: l.to.With(args...), name: l.name, args: append(l.args[:len(l.args):len(l.args)], args...)}
+	return &raftLogger{to: l.to.With(args...), name: l.name, few: l.few, args: append(l.args[:len(l.args):len(l.args)], args...)}
 }
 
 func (l *raftLogger) Name() string { return l.name }
@@ -73,7 +88,7 @@ func (l *raftLogger) Name() string { return l.name }
 func (l *raftLogger) Named(name string) hclog.Logger { return l.ResetNamed(l.name + "." + name) }
 
 func (l *raftLogger) ResetNamed(name string) hclog.Logger {
-	return &raftLogger{to: l.to, name: name, args: l.args}
+	return &raftLogger{to: l.to, name: name, args: l.args, few: l.few}
 }
 
 func (l *raftLogger) SetLevel(hclog.Level)  {}
@@ -90,4 +105,33 @@ type lineWriter struct{ to *raftLogger }
 func (w lineWriter) Write(p []byte) (int, error) {
 	w.to.Info(string(bytes.TrimSpace(p)))
 	return len(p), nil
+}
+
+// seldom lets a message about a peer through once per sayEach.
+type seldom struct {
+	mu   sync.Mutex
+	said map[string]time.Time
+}
+
+const (
+	sayEach = 10 * time.Second
+	sayMax  = 256 // messages remembered
+)
+
+func (s *seldom) allow(msg string, args []any) bool {
+	key := msg
+	if len(args) > 1 {
+		key += fmt.Sprint(args[1]) // the peer, where there is one
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if at, ok := s.said[key]; ok && now.Sub(at) < sayEach {
+		return false
+	}
+	if len(s.said) >= sayMax {
+		clear(s.said)
+	}
+	s.said[key] = now
+	return true
 }

@@ -12,6 +12,9 @@ func (s *Store) Standing() Standing {
 	if s.group == nil {
 		return st
 	}
+	if s.joining() && st.Role == RoleFollower.String() {
+		st.Role = "joining"
+	}
 	if log := s.group.running.Load(); log != nil {
 		st.Last, st.Term = log.lastIndex(), log.term()
 		if st.Leader = log.leader(); st.Leader != "" {
@@ -35,4 +38,11 @@ func (s *Store) Members() []Member {
 		return []Member{{ID: s.options.Replica, Voter: true}}
 	}
 	return s.group.book.all()
+}
+
+// joining tells that this replica was taken into a cluster and has not caught up for the first time.
+func (s *Store) joining() bool {
+	s.dir.mu.Lock()
+	defer s.dir.mu.Unlock()
+	return s.dir.identity.State == stateJoining
 }

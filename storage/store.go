@@ -384,7 +384,7 @@ func (s *Store) Close(ctx context.Context) error {
 	s.queue.close(ErrClosed, false)
 	var errs []error
 	if s.Err() == nil {
-		if err := s.queue.drain(ctx, nil); err != nil {
+		if err := s.drain(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("wait for commands under way: %w", err))
 		}
 	}
@@ -401,6 +401,16 @@ func (s *Store) Close(ctx context.Context) error {
 		return fmt.Errorf("close storage: %w", err)
 	}
 	return nil
+}
+
+// drain waits until all commands under way have their outcome; without a leader, not for longer than anybody waits for one.
+func (s *Store) drain(ctx context.Context) error {
+	if s.group != nil && s.group.log != nil && s.group.log.leader() == "" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, leaderless)
+		defer cancel()
+	}
+	return s.queue.drain(ctx, nil)
 }
 
 // release stops everything that runs and lets the directory go. If something does not return from the disk, it gives

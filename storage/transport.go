@@ -31,7 +31,7 @@ func newTransport(g *group, p *raftParts) *transport {
 	return &transport{peers: g.peers, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: g.book, Stream: stream, MaxPool: transportConns,
 		MaxRPCsInFlight: 1, // with more, a follower whose disk stalled may never be replicated to again
-		Timeout:         transportTimeout, Logger: newHclog(p.logger),
+		Timeout:         transportTimeout, Logger: newPeerHclog(p.logger),
 	})}
 }
 
