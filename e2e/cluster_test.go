@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"iop/e2e/backend"
+	"iop/e2e/cut"
 	"iop/edged/adminapi"
 )
 
@@ -118,4 +119,45 @@ func TestClusterWithoutItsLeader(t *testing.T) {
 		t.Errorf("%d still pending", s.Queue.Pending)
 	}
 	c.agree()
+}
+
+// TestClusterWaysBreakOneByOne: a node that one replica has lost, and a leader whose words do not reach one follower: the
+// others serve all the while, and all is as before once the way is back.
+func TestClusterWaysBreakOneByOne(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, backend.Options{})
+	c := newCluster(t, shared(b, 2), 3)
+	leader, far := c.leader(), c.followers()[0]
+	others := slices.DeleteFunc([]int{0, 1, 2}, func(i int) bool { return i == far })
+	serve := func(round string) {
+		t.Helper()
+		for _, i := range others {
+			c.at(i).want(200, ask{tag: round + " through " + c.id(i), model: "ornith-fast"})
+		}
+	}
+	line := c.lines["n1"][far]
+	line.Swallow(cut.Up, cut.Down)
+	line.SwallowNew(cut.Up, cut.Down)
+	await(t, c.id(far)+" has lost the node", func() bool {
+		return !slices.ContainsFunc(c.at(far).node("n1").Links, func(l linkRow) bool { return l.Edge == c.id(far) && l.State == "ready" })
+	})
+	serve("node away")
+	line.CutHeld()
+	line.Pass()
+	c.awaitLinks("n1")
+	c.at(far).want(200, ask{tag: "node back", model: "ornith-fast"})
+
+	before := c.at(far).status().AppliedIndex
+	c.deaf(leader, far)
+	serve("one way lost")
+	if now := c.leader(others...); now == far {
+		t.Errorf("%s leads and hears nobody", c.id(far))
+	}
+	c.heal()
+	serve("healed")
+	if now := c.agree(); now <= before {
+		t.Errorf("index %d after %d", now, before)
+	}
+	c.awaitLinks("n1")
+	c.at(far).want(200, ask{tag: "after all", model: "ornith-fast"})
 }

@@ -20,9 +20,9 @@ import (
 //	127.A.B.(i+1)     replica i itself, A and B drawn for the test
 //	127.A.B.(101+i)   where the others find its cluster listener
 //
-// In between is one proxy for each way: path(i, j) carries what replica i dials to replica j, nodeLine(n, i) what node n
+// In between is one proxy for each way: paths[i][j] carries what replica i dials to replica j, lines[n][i] what node n
 // dials to replica i. What a replica sends goes over the connections that it dialled and over those that it accepted, so
-// a partition has to break path(i, j) and path(j, i); the methods below do.
+// a partition has to break paths[i][j] and paths[j][i]; apart and deaf do, heal mends everything.
 type cluster struct {
 	t        testing.TB
 	layout   layout
@@ -118,10 +118,6 @@ func (c *cluster) public(i int) string {
 
 // at is the world as seen from replica i.
 func (c *cluster) at(i int) *world { return c.replicas[i] }
-
-// path is the way from replica i to replica j; nodeLine that from a node to replica i.
-func (c *cluster) path(i, j int) *cut.Proxy               { return c.paths[i][j] }
-func (c *cluster) nodeLine(node string, i int) *cut.Proxy { return c.lines[node][i] }
 
 // file renders the file of replica i.
 func (c *cluster) file(i int) []byte {
@@ -325,6 +321,7 @@ func (c *cluster) deaf(from, to int) {
 func (c *cluster) heal() {
 	for _, row := range c.paths {
 		for _, p := range row {
+			p.Refuse(true) // no connection may come in between and miss its first bytes
 			p.CutHeld()
 			p.Pass()
 		}

@@ -114,7 +114,8 @@ func TestVerdictsAndErrorsMeanTheSameOnBothSides(t *testing.T) {
 		peer  peerlink.Verdict
 		store storage.Verdict
 	}{
-		{peerlink.VerdictAccepted, storage.VerdictAccepted}, {peerlink.VerdictNotLeader, storage.VerdictNotLeader},
+		{peerlink.VerdictAccepted, storage.VerdictAccepted},
+		{peerlink.VerdictNotLeader, storage.VerdictNotLeader},
 		{peerlink.VerdictOverloaded, storage.VerdictOverloaded},
 	} {
 		if storage.Verdict(v.peer) != v.store {
