@@ -65,9 +65,9 @@ func (l *Links) linked(node fsm.NodeID) *link {
 	return l.links[node]
 }
 
-// looks are the looks of one link that wait. Its zero value is ready. It is guarded by its link's mu.
+// looks are the looks of one link that wait.
 type looks struct {
-	k       *link
+	k       *link // whose mu guards what follows
 	next    uint64
 	waiting map[uint64]chan *nodepb.BackendStatus
 }
