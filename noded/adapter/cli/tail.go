@@ -56,11 +56,7 @@ const secretMin = 6
 
 // clean makes a text of a command fit for a message: no secrets, no control characters, one line, not longer than tailMax.
 func clean(s string, secrets []string) string {
-	for _, secret := range secrets {
-		if len(secret) >= secretMin {
-			s = strings.ReplaceAll(s, secret, redacted)
-		}
-	}
+	s = redact(s, secrets)
 	s = strings.ToValidUTF8(escapes().ReplaceAllString(s, ""), "\uFFFD")
 	s = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r == '\r' {
@@ -71,9 +67,19 @@ func clean(s string, secrets []string) string {
 		}
 		return r
 	}, s)
+	s = redact(s, secrets) // what had a colour in it
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > tailMax {
 		s = strings.ToValidUTF8(s[len(s)-tailMax:], "")
+	}
+	return s
+}
+
+func redact(s string, secrets []string) string {
+	for _, secret := range secrets {
+		if len(secret) >= secretMin {
+			s = strings.ReplaceAll(s, secret, redacted)
+		}
 	}
 	return s
 }
