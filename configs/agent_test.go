@@ -28,7 +28,7 @@ func TestAgentIsToldFromItsCommand(t *testing.T) {
 }
 
 func TestUnknownVariableOfACommandIsWarnedAbout(t *testing.T) {
-	a := Adapter{ID: "a", Type: AdapterCLI, Command: []string{"llm", "--model", "{modle}", `{"json": true}`}}
+	a := Adapter{ID: "a", Type: AdapterCLI, Command: []string{"llm", "--model", "{mdel}", `{"json": true}`}}
 	r := newReport()
 	a.check(r, "a")
 	if len(r.problems) != 0 || len(r.warnings) != 1 || !strings.Contains(r.warnings[0].Text, "{model}") {

@@ -21,16 +21,19 @@ func TestCompose(t *testing.T) {
 	}{
 		"one message": {chat.Request{Messages: []chat.Message{text("user", "hi\n")}}, nil, prompt{text: "hi\n"}},
 		"system in front": {
-			chat.Request{Messages: []chat.Message{text("system", "a"), text("user", "hi"), text("developer", "b")}}, nil,
+			chat.Request{Messages: []chat.Message{text("system", "a"), text("user", "hi"), text("developer", "b")}},
+			nil,
 			prompt{text: "Instructions:\na\n\nb\n\nhi"},
 		},
 		"system apart": {chat.Request{Messages: []chat.Message{text("system", "a"), text("user", "hi")}}, []string{"{system}"}, prompt{text: "hi", system: "a"}},
 		"transcript": {
-			chat.Request{Messages: []chat.Message{text("user", "q"), text("assistant", "r"), {Role: "user", Name: "An\nn", Parts: text("", "s").Parts}}}, nil,
+			chat.Request{Messages: []chat.Message{text("user", "q"), text("assistant", "r"), {Role: "user", Name: "An\nn", Parts: text("", "s").Parts}}},
+			nil,
 			prompt{text: transcriptHead + "\n\nUser:\nq\n\nAssistant:\nr\n\nUser (An n):\ns"},
 		},
 		"tools of former turns": {
-			chat.Request{Messages: []chat.Message{text("user", "q"), called, text("tool", "7")}}, nil,
+			chat.Request{Messages: []chat.Message{text("user", "q"), called, text("tool", "7")}},
+			nil,
 			prompt{text: transcriptHead + "\n\nUser:\nq\n\nAssistant:\n[called f with {\"x\":1}]\n\nTool result:\n7"},
 		},
 		"object":        {chat.Request{Messages: []chat.Message{text("user", "q")}, Format: &chat.Format{Kind: "json_object"}}, nil, prompt{text: "q\n\n" + objectTail}},
