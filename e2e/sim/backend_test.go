@@ -11,17 +11,16 @@ import (
 // left out on purpose. What may run beyond it:
 //
 //   - a call whose lease went back after fence_timeout_ms without a word, or because its node lied (excuse);
-//   - with several edges, a call over a link that the machine has ended without its edge (its session ended while it
-//     lived, its node left the configuration), until the node has heard of it: the gate's business.
+//   - a call whose lease had gone back before its dispatch came to the node, or that came while the node registered and
+//     could not name it any more: the gate's business, which the real one sees to.
 func (w *world) countCalls(n *node, fresh *call) {
 	busy := 0
 	for _, r := range n.runs {
 		if r.provider != fresh.provider || w.see.excused[r.lease] {
 			continue
 		}
-		_, gone := n.gone[r.generation]
-		if len(w.edges) > 1 && !gone && !w.see.holds(r.lease) {
-			w.tally["calls over a link ended elsewhere"]++
+		if r.late {
+			w.tally["calls that came late"]++
 			continue
 		}
 		busy++

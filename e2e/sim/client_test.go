@@ -176,6 +176,9 @@ func (e *edge) finish(lease fsm.LeaseID, v verdict) {
 		v.requeue = false
 	}
 	x.say(v)
+	if x.conn != nil && x.conn.retired {
+		x.conn.spend()
+	}
 }
 
 // impatient gives up canceled exchanges of which the node said nothing for the fence timeout. That the call may go on

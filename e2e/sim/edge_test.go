@@ -30,6 +30,7 @@ type edge struct {
 	busy    int // so many proposals are refused as overloaded
 
 	links  map[fsm.NodeID]*conn
+	old    map[*conn]bool
 	last   map[fsm.NodeID]fsm.Generation // newest registered here
 	fenced map[fsm.NodeID]fsm.Generation // newest that the machine fenced
 	turns  map[fsm.NodeID]bool           // a registration is under way
@@ -61,6 +62,7 @@ func (e *edge) open() {
 		e.at = e.snapAt
 		e.w.tally["restored from a snapshot"]++
 	}
+	e.old = map[*conn]bool{}
 	e.links, e.last, e.fenced = map[fsm.NodeID]*conn{}, map[fsm.NodeID]fsm.Generation{}, map[fsm.NodeID]fsm.Generation{}
 	e.turns, e.runs = map[fsm.NodeID]bool{}, map[fsm.LeaseID]*exchange{}
 	e.adm = admission.New(admission.Options{Translate: translate})
@@ -94,7 +96,7 @@ func (e *edge) kill() {
 	if e.w.log.leader == e.n {
 		e.w.log.lead(-1, true, false)
 	}
-	for _, c := range e.conns() {
+	for _, c := range append(e.conns(), e.oldConns()...) {
 		c.edgeGone = true
 	}
 	for _, n := range slices.Concat(e.w.nodes, e.w.twins) {
@@ -192,12 +194,20 @@ func (e *edge) answer(b *fsm.Batch, outcomes []fsm.Outcome) {
 func (e *edge) hear(effects []fsm.Effect) {
 	for i := range effects {
 		x := effects[i : i+1]
-		if e.session == nil || x[0].Session != e.session.id {
+		if e.session == nil {
 			continue
 		}
-		e.linkEffect(&x[0])
+		if x[0].Kind == fsm.EffectLinkFenced {
+			e.linkFenced(&x[0])
+		}
+		if x[0].Session != e.session.id {
+			continue
+		}
 		over := x[0].Kind == fsm.EffectSessionEnded
 		if over {
+			for _, c := range e.conns() {
+				c.retire()
+			}
 			e.session.end()
 			e.session = nil
 		}

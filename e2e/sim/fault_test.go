@@ -70,7 +70,7 @@ func (w *world) rareStep(e *edge, n *node, s step) {
 	switch s.op {
 	case opEndSession:
 		if x := e.session; e.up && x != nil {
-			e.propose(&fsm.EndSession{Edge: e.id, Session: x.id, Reason: fsm.ReasonSessionEnded}, nil)
+			e.propose(&fsm.EndSession{Edge: e.id, Session: x.id, Reason: fsm.ReasonSessionEnded, Alive: s.c%3 > 0}, nil)
 			w.tally["sessions ended"]++
 		}
 	case opDial:
@@ -191,7 +191,7 @@ func (w *world) twin(e *edge, n *node) {
 		t.kill()
 	}
 	w.nonce++
-	t := &node{w: w, id: n.id, up: true, instance: w.nonce, conns: map[*edge]*conn{}, gone: map[fsm.Generation]int{}, past: map[fsm.LeaseID]verdict{}}
+	t := &node{w: w, id: n.id, up: true, instance: w.nonce, conns: map[*edge]*conn{}, gone: map[fsm.Generation]int{}, ended: map[fsm.Generation]bool{}, past: map[fsm.LeaseID]verdict{}}
 	w.twins = append(w.twins[:0], t)
 	t.dial(e)
 	w.tally["twins"]++

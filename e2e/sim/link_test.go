@@ -14,12 +14,16 @@ type conn struct {
 	edge       *edge
 	instance   uint64 // of the node's process
 	generation fsm.Generation
+	named      []fsm.LeaseID // by the registration
+	namedAt    int           // how many calls had begun by then
 	counted    []fsm.LeaseID
 	accepted   bool // the node knows its generation
 	ready      bool // the node said so
 	nodeGone   bool
 	edgeGone   bool
 	bye        bool // takes no new run
+	retired    bool // the edge's session ended; it carries on what runs
+	old        bool // the node knows that
 	up, down   pipe // to the edge, to the node
 }
 
@@ -46,6 +50,18 @@ func (e *edge) conns() []*conn {
 		out = append(out, c)
 	}
 	slices.SortFunc(out, func(a, b *conn) int { return cmp.Compare(a.node.id, b.node.id) })
+	return out
+}
+
+// oldConns are the edge's retired ones, by node and generation.
+func (e *edge) oldConns() []*conn {
+	out := make([]*conn, 0, len(e.old))
+	for c := range e.old {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b *conn) int {
+		return cmp.Or(cmp.Compare(a.node.id, b.node.id), cmp.Compare(a.generation, b.generation))
+	})
 	return out
 }
 
@@ -81,6 +97,9 @@ func (e *edge) register(c *conn, running []fsm.LeaseID) {
 			return
 		}
 		e.links[id] = c
+		for _, g := range e.machine.Fenced(id) {
+			c.ended(g, fsm.ReasonSessionEnded)
+		}
 		if o.Generation <= e.fenced[id] || e.session != life {
 			c.edgeLoses(fsm.ReasonLinkLost, false)
 			return
@@ -113,6 +132,7 @@ func (c *conn) edgeLoses(why fsm.Reason, tell bool) {
 	if e.links[c.node.id] == c {
 		delete(e.links, c.node.id)
 	}
+	delete(e.old, c)
 	for _, x := range e.exchanges() {
 		if x.conn == c {
 			e.finish(x.grant.Lease, verdict{why: fsm.ReasonLinkLost})
@@ -120,32 +140,62 @@ func (c *conn) edgeLoses(why fsm.Reason, tell bool) {
 	}
 }
 
-// linkEffect does what the machine says about links.
-func (e *edge) linkEffect(x *fsm.Effect) {
-	switch x.Kind {
-	case fsm.EffectLinkFenced:
+// ended tells the node that a generation, of whichever edge, is no longer current.
+func (c *conn) ended(g fsm.Generation, why fsm.Reason) {
+	c.toNode(func() { c.node.linkEnded(c, g, why) })
+}
+
+// linkFenced does what the machine says about links, of any edge: the node hears of it over the link that it has here.
+func (e *edge) linkFenced(x *fsm.Effect) {
+	if x.Edge == e.id {
 		e.fenced[x.Node] = max(e.fenced[x.Node], x.Generation)
-		if c := e.links[x.Node]; c != nil && c.generation == x.Generation {
-			c.edgeLoses(x.Reason, false)
-		}
-	case fsm.EffectSessionEnded:
-		for _, c := range e.conns() {
-			c.edgeLoses(fsm.ReasonSessionEnded, false)
+	}
+	c := e.links[x.Node]
+	switch {
+	case c == nil:
+	case c.generation != x.Generation:
+		c.ended(x.Generation, x.Reason)
+	case x.Reason == fsm.ReasonSessionEnded:
+		c.retire()
+	default:
+		c.ended(x.Generation, x.Reason)
+		c.edgeLoses(x.Reason, false)
+	}
+}
+
+// retire takes a link out whose session ended while the edge lives; the transport stays until what runs over it has ended.
+func (c *conn) retire() {
+	e := c.edge
+	delete(e.links, c.node.id)
+	c.ended(c.generation, fsm.ReasonSessionEnded)
+	c.retired = true
+	if e.old[c] = true; !c.spend() {
+		e.w.tally["transports kept"]++
+	}
+}
+
+// spend closes a retired transport over which nothing runs any more.
+func (c *conn) spend() bool {
+	for _, x := range c.edge.runs {
+		if x.conn == c {
+			return false
 		}
 	}
+	c.edgeLoses(fsm.ReasonSessionEnded, false)
+	return true
 }
 
 // heartbeats ends at both sides what only one side has, or what carries nothing one way.
 func (w *world) heartbeats() {
 	for _, e := range w.edges {
-		for _, c := range e.conns() {
+		for _, c := range append(e.conns(), e.oldConns()...) {
 			if !c.alive() {
-				c.edgeLoses(fsm.ReasonHeartbeat, true)
+				c.edgeLoses(fsm.ReasonHeartbeat, !c.retired)
 			}
 		}
 	}
 	for _, n := range w.nodes {
-		for _, c := range n.links() {
+		for _, c := range append(n.links(), n.olds...) {
 			if !c.alive() || !c.edge.up {
 				n.loses(c)
 			}

@@ -14,9 +14,12 @@ type node struct {
 	up       bool
 	instance uint64
 	conns    map[*edge]*conn
-	gone     map[fsm.Generation]int // links lost, and how often their emptiness was reported
+	olds     []*conn                 // beside them, for what still runs
+	gone     map[fsm.Generation]int  // links lost or ended, and how often their emptiness was reported
+	ended    map[fsm.Generation]bool // of those, which may live: nothing new begins
 	past     map[fsm.LeaseID]verdict
 	runs     []*call
+	begun    int // calls so far
 }
 
 // call is a backend call in progress.
@@ -26,6 +29,8 @@ type call struct {
 	generation fsm.Generation
 	conn       *conn
 	canceled   bool
+	number     int
+	late       bool // the gate's business, see countCalls
 }
 
 func (n *node) open() {
@@ -35,6 +40,7 @@ func (n *node) open() {
 	n.w.nonce++
 	n.up, n.instance = true, n.w.nonce
 	n.conns, n.gone, n.past, n.runs = map[*edge]*conn{}, map[fsm.Generation]int{}, map[fsm.LeaseID]verdict{}, nil
+	n.olds, n.ended = nil, map[fsm.Generation]bool{}
 	for _, e := range n.w.edges {
 		n.dial(e)
 	}
@@ -47,9 +53,10 @@ func (n *node) kill() {
 	}
 	n.w.tally["nodes killed"]++
 	n.up, n.runs = false, nil
-	for _, c := range n.conns {
+	for _, c := range append(n.links(), n.olds...) {
 		c.nodeGone = true
 	}
+	n.olds = nil
 	n.conns = map[*edge]*conn{}
 }
 
@@ -62,7 +69,7 @@ func (n *node) links() []*conn {
 	return out
 }
 
-// dial registers with an edge, naming what still runs of links that are gone.
+// dial registers with an edge, naming all that runs.
 func (n *node) dial(e *edge) {
 	if !n.up || !e.up || n.conns[e] != nil {
 		return
@@ -71,10 +78,9 @@ func (n *node) dial(e *edge) {
 	n.conns[e] = c
 	var running []fsm.LeaseID
 	for _, r := range n.runs {
-		if _, gone := n.gone[r.generation]; gone {
-			running = append(running, r.lease)
-		}
+		running = append(running, r.lease)
 	}
+	c.named, c.namedAt = running, n.begun
 	c.toEdge(func() {
 		if e.up {
 			e.register(c, running)
@@ -85,9 +91,14 @@ func (n *node) dial(e *edge) {
 // taken is the edge's word that the link is registered.
 func (n *node) taken(c *conn, g fsm.Generation, counted []fsm.LeaseID) {
 	c.accepted, c.counted = true, counted
+	for _, r := range n.runs {
+		if r.number > c.namedAt && !n.w.see.holds(r.lease) {
+			r.late = true
+		}
+	}
 }
 
-// settle says ready on links whose node runs nothing of links that are gone but what is counted.
+// settle ends what a registration named and the machine does not count, and says ready when that has ended.
 func (n *node) settle() {
 	for _, c := range n.links() {
 		if !c.accepted || c.ready {
@@ -95,8 +106,10 @@ func (n *node) settle() {
 		}
 		waits := false
 		for _, r := range n.runs {
-			_, gone := n.gone[r.generation]
-			waits = waits || gone && !slices.Contains(c.counted, r.lease)
+			if slices.Contains(c.named, r.lease) && !slices.Contains(c.counted, r.lease) {
+				waits = true
+				n.stray(r)
+			}
 		}
 		if !waits {
 			c.ready = true
@@ -115,9 +128,11 @@ func (n *node) loses(c *conn) {
 	if n.conns[c.edge] == c {
 		delete(n.conns, c.edge)
 	}
-	if c.generation > 0 && c.accepted {
+	n.olds = slices.DeleteFunc(n.olds, func(o *conn) bool { return o == c })
+	if _, known := n.gone[c.generation]; c.generation > 0 && c.accepted && !known {
 		n.gone[c.generation] = 0
 	}
+	delete(n.ended, c.generation)
 	for _, r := range n.runs {
 		r.canceled = r.canceled || r.conn == c
 	}
@@ -132,7 +147,12 @@ func (n *node) begin(c *conn, g fsm.Grant) {
 	if c.nodeGone || unseen {
 		return // the edge's cancel, or the end of the link, finds that it never ran
 	}
-	r := &call{lease: g.Lease, provider: g.Provider, generation: c.generation, conn: c}
+	if n.ended[c.generation] {
+		n.refuse(c, g.Lease)
+		return
+	}
+	n.begun++
+	r := &call{number: n.begun, lease: g.Lease, provider: g.Provider, generation: c.generation, conn: c, late: !n.w.see.holds(g.Lease)}
 	n.runs = append(n.runs, r)
 	n.w.tally["calls"]++
 	n.w.countCalls(n, r)
@@ -152,6 +172,58 @@ func (n *node) stop(c *conn, lease fsm.LeaseID) {
 		n.past[lease] = v
 	}
 	c.toEdge(func() { c.edge.finish(lease, v) })
+}
+
+// refuse answers a dispatch over a link that has ended.
+func (n *node) refuse(c *conn, lease fsm.LeaseID) {
+	v := verdict{why: fsm.ReasonNotRun, requeue: true}
+	n.past[lease] = v
+	n.w.tally["dispatches over an ended link"]++
+	n.w.post(&message{lease: lease, do: func() {
+		if !c.edgeGone {
+			c.edge.finish(lease, v)
+		}
+	}})
+}
+
+// linkEnded takes the word that a generation is no longer current. Of one whose edge may live, what runs goes on.
+func (n *node) linkEnded(c *conn, g fsm.Generation, why fsm.Reason) {
+	own := c.generation == g
+	switch {
+	case own && why != fsm.ReasonSessionEnded:
+		n.loses(c)
+		return
+	case own && n.conns[c.edge] == c:
+		c.old = true
+		delete(n.conns, c.edge)
+		n.olds = append(n.olds, c)
+	}
+	for _, o := range append(n.links(), n.olds...) {
+		if o.generation != g || !o.accepted {
+			continue
+		}
+		n.w.tally["links ended elsewhere"]++
+		n.ended[g] = true
+		if _, known := n.gone[g]; !known {
+			n.gone[g] = 0
+		}
+	}
+	for _, r := range n.runs {
+		if r.generation == g && why != fsm.ReasonSessionEnded {
+			r.canceled = true
+		}
+	}
+}
+
+// stray ends a run that the machine said not to count.
+func (n *node) stray(r *call) {
+	if !r.canceled {
+		n.w.tally["uncounted runs ended"]++
+		if n.w.see.holds(r.lease) && !n.w.see.excused[r.lease] {
+			n.w.failf("%s ends lease %d, which is counted", n.id, r.lease)
+		}
+	}
+	r.canceled = true
 }
 
 // finish ends a backend call.
@@ -176,7 +248,7 @@ func (n *node) finish(i uint16, v verdict) {
 
 // report tells an edge what still runs of links that are gone. lie: 1 = nothing, 2 = more.
 func (n *node) report(i uint16, lie int) {
-	c, ok := pick(slices.DeleteFunc(n.links(), func(c *conn) bool { return !c.accepted }), i)
+	c, ok := pick(slices.DeleteFunc(n.links(), func(c *conn) bool { return !c.accepted || n.ended[c.generation] }), i)
 	if !ok {
 		return
 	}
@@ -201,7 +273,7 @@ func (n *node) report(i uint16, lie int) {
 			running = append(running, n.w.see.leases...)
 		}
 		if len(running) == 0 && lie == 0 {
-			if n.gone[g]++; n.gone[g] >= 3 {
+			if n.gone[g]++; n.gone[g] >= 3 && !n.ended[g] {
 				delete(n.gone, g)
 			}
 		}

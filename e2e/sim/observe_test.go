@@ -13,6 +13,7 @@ type observer struct {
 	machine *fsm.Machine
 	image   *fsm.Image
 	leases  []fsm.LeaseID // held now
+	only    fsm.Command   // of the last entry, if it had one
 	ended   uint64        // requests that came to their end
 	configs []*fsm.Config // in force while the last entry was applied
 
@@ -20,14 +21,8 @@ type observer struct {
 	returned map[fsm.LeaseID]bool
 	most     map[fsm.LeaseID]int // largest capacity since the grant
 	excused  map[fsm.LeaseID]bool
-	unheard  map[linkKey]bool // links of which the machine was not told by their edge that they are lost
 	batches  map[batchKey]seen
 	acks     map[fsm.SessionID]uint64
-}
-
-type linkKey struct {
-	node       fsm.NodeID
-	generation fsm.Generation
 }
 
 type batchKey struct {
@@ -44,7 +39,7 @@ func newObserver(w *world) *observer {
 	m := fsm.New()
 	return &observer{
 		w: w, machine: m, image: m.Image(), granted: map[fsm.LeaseID]bool{}, returned: map[fsm.LeaseID]bool{},
-		most: map[fsm.LeaseID]int{}, excused: map[fsm.LeaseID]bool{}, unheard: map[linkKey]bool{}, batches: map[batchKey]seen{}, acks: map[fsm.SessionID]uint64{},
+		most: map[fsm.LeaseID]int{}, excused: map[fsm.LeaseID]bool{}, batches: map[batchKey]seen{}, acks: map[fsm.SessionID]uint64{},
 	}
 }
 
@@ -72,6 +67,7 @@ func (o *observer) apply(r *record) [32]byte {
 		done := o.batch(&e.Batches[i], res.Outcomes[i], before, alone)
 		alone = alone && (done || len(e.Batches[i].Commands) == 0)
 	}
+	o.only = only(e)
 	for i := range res.Effects {
 		o.effect(&res.Effects[i], before, alone)
 	}
@@ -90,6 +86,16 @@ func (o *observer) apply(r *record) [32]byte {
 		o.w.failf("after entry %d: %d requests were taken, %d ended, %d are there", r.index, o.image.NextEnqueue-1, o.ended, len(o.image.Requests))
 	}
 	return o.image.Digest()
+}
+
+// only is the one command of an entry, or the last of several.
+func only(e *fsm.Entry) (c fsm.Command) {
+	for i := range e.Batches {
+		for _, x := range e.Batches[i].Commands {
+			c = x
+		}
+	}
+	return c
 }
 
 // refusals counts them in a result.
@@ -195,15 +201,11 @@ func (o *observer) effect(x *fsm.Effect, before *fsm.Image, alone bool) {
 		if x.Reason == fsm.ReasonFenceTimeout {
 			o.w.excuse(x.Grant.Lease, "fence timeout")
 		}
-		if o.unheard[linkKey{x.Node, x.Generation}] && x.Reason != fsm.ReasonReported {
-			o.w.excuse(x.Grant.Lease, "its link ended elsewhere, and its edge lives")
-		}
 		if alone {
 			o.fenced(x, before)
-		}
-	case fsm.EffectLinkFenced:
-		if len(o.w.edges) > 1 && (x.Reason == fsm.ReasonSessionEnded || x.Reason == fsm.ReasonRemoved) {
-			o.unheard[linkKey{x.Node, x.Generation}] = true
+			if end, ok := o.only.(*fsm.EndSession); ok && end.Alive && x.Reason == fsm.ReasonSessionEnded {
+				o.w.failf("lease %d was returned at once with a session whose edge may live", x.Grant.Lease)
+			}
 		}
 	case fsm.EffectEnded:
 		o.ended++
