@@ -32,7 +32,7 @@ func New(o Options) (*Network, error) {
 	}
 	n := &Network{o: o, started: time.Now(), peers: map[string]*peer{}, rafts: map[*raftConn]struct{}{}}
 	n.raft = newRaftListener(o.Listener.Addr())
-	n.faults = complaints{log: o.Logger, said: map[string]time.Time{}}
+	n.faults = complaints{log: o.Logger, said: map[string]bool{}}
 	return n, nil
 }
 
