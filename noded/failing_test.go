@@ -177,3 +177,15 @@ func TestProvidersOnOneAdapterHaveTheirOwnSlots(t *testing.T) {
 		wantEnd(t, <-ends, edgelink.DispatchedYes, "")
 	}
 }
+
+// One hung backend must not slow others: its probe is given up by a clock of its own, and it is degraded.
+func TestAHungHealthCheckIsGivenUp(t *testing.T) {
+	hang := make(chan struct{})
+	hanging := backendWith(t, func(http.ResponseWriter, *http.Request) { <-hang })
+	defer close(hang)
+	n := newNode(t)
+	n.configure(1, one("hung", "vllm", hanging, checked("")))
+	if c := n.wantReported("hung", true); !strings.Contains(c.cause, "backend_timeout") {
+		t.Errorf("the cause is %q", c.cause)
+	}
+}
