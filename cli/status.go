@@ -36,13 +36,21 @@ func showStatus(p *page, s *adminapi.Status) {
 	p.fields(
 		[2]string{"Edge", fmt.Sprintf("%s (%s)", s.Edge, s.Role)},
 		[2]string{"Leader", leader},
-		[2]string{"Applied", fmt.Sprintf("index %d, configuration revision %d", s.AppliedIndex, s.Revision)},
+		[2]string{"Applied", applied(s)},
 		[2]string{"Queue", fmt.Sprintf("%d of %d pending, %d long", s.Queue.Pending, s.Queue.Max, s.Queue.LongPending)},
 	)
 	p.line("")
 	p.table(providerTable(s.Providers))
 	p.line("")
 	p.table(linkTable(s.Links))
+}
+
+func applied(s *adminapi.Status) string {
+	text := fmt.Sprintf("index %d, configuration revision %d", s.AppliedIndex, s.Revision)
+	if s.Lag > 0 {
+		text += fmt.Sprintf("; %d entries behind its log", s.Lag)
+	}
+	return text
 }
 
 func linkTable(links []adminapi.Link) *table {

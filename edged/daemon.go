@@ -292,7 +292,7 @@ func (d *Daemon) adminHandler() http.Handler {
 
 func (d *Daemon) standing() admin.Standing {
 	st := d.store.Standing()
-	s := admin.Standing{Role: st.Role, Leader: st.Leader}
+	s := admin.Standing{Role: st.Role, Leader: st.Leader, Index: st.Applied, Lag: st.Behind}
 	if d.store.Role() == storage.RoleLeader {
 		s.Leader = d.self.ID
 	}

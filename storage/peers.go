@@ -86,6 +86,7 @@ type Standing struct {
 	Empty         bool     // it never was part of a cluster
 	Applied       uint64   // index of the last entry applied
 	Last          uint64   // index of the last entry of its log
+	Behind        uint64   // entries of its log that it has not applied yet; only of this process's own
 	Term          uint64   // of the log
 	Level         uint32   // feature level of the state
 	LevelMax      uint32   // newest one that its program knows

@@ -181,7 +181,14 @@ func (l *raftLog) leader() string {
 }
 
 func (l *raftLog) changes() <-chan struct{} { return l.changed }
-func (l *raftLog) lastIndex() uint64        { return l.raft.LastIndex() }
+
+// behind is how many entries of the log have not been applied yet, raft's own ones counted in.
+func (l *raftLog) behind() uint64 {
+	applied := l.raft.AppliedIndex() // first, so that it is not newer
+	return max(l.raft.LastIndex(), applied) - applied
+}
+
+func (l *raftLog) lastIndex() uint64 { return l.raft.LastIndex() }
 
 func (l *raftLog) snapshot() error {
 	err := l.raft.Snapshot().Error()

@@ -16,7 +16,7 @@ func (s *Store) Standing() Standing {
 		st.Role = "joining"
 	}
 	if log := s.group.running.Load(); log != nil {
-		st.Last, st.Term = log.lastIndex(), log.term()
+		st.Last, st.Term, st.Behind = log.lastIndex(), log.term(), log.behind()
 		if st.Leader = log.leader(); st.Leader != "" {
 			m, _ := s.group.book.find(st.Leader)
 			st.LeaderAddress = m.Address

@@ -23,6 +23,8 @@ type Source interface {
 type Standing struct {
 	Role   string // leader, follower, candidate, ...
 	Leader string // edge id of the leader; "" = none known
+	Index  uint64 // of the last entry that it has applied
+	Lag    uint64 // entries that it has and has not applied yet
 }
 
 // Options are what the handler needs. Source and Edge are required.

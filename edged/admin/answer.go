@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"iop/edged/adminapi"
@@ -17,6 +18,7 @@ type answer func(*http.Request) (any, error)
 // respond writes what an answer computed.
 func (a *api) respond(answer answer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.stand(w.Header())
 		body, err := answer(r)
 		if err == nil {
 			writeJSON(w, http.StatusOK, body)
@@ -24,6 +26,14 @@ func (a *api) respond(answer answer) http.Handler {
 		}
 		a.fail(w, r, err)
 	})
+}
+
+// stand tells what kind of replica an answer is from. The state that it tells of is at least as new as the index.
+func (a *api) stand(h http.Header) {
+	s := a.Standing()
+	h.Set(adminapi.HeaderIndex, strconv.FormatUint(s.Index, 10))
+	h.Set(adminapi.HeaderLag, strconv.FormatUint(s.Lag, 10))
+	h.Set(adminapi.HeaderLeader, s.Leader)
 }
 
 // fail writes an error; one that nobody foresaw is logged.

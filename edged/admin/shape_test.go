@@ -76,7 +76,7 @@ func TestKeys(t *testing.T) {
 	const provider = "node id type connected status health enabled draining generation capacity in_flight long_capacity " +
 		"long_in_flight queued long_queued priority"
 	for _, c := range []struct{ path, at, keys string }{
-		{"/status", "", "edge role leader term applied_index revision queue providers links"},
+		{"/status", "", "edge role leader term applied_index lag revision queue providers links"},
 		{"/status", "queue", "pending max long_pending"},
 		{"/status", "providers", provider},
 		{"/providers", "", "providers"},

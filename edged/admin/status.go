@@ -19,6 +19,7 @@ func (a *api) status(*http.Request) (any, error) {
 		Leader:       standing.Leader,
 		Term:         s.Term,
 		AppliedIndex: s.Index,
+		Lag:          standing.Lag,
 		Revision:     uint64(s.Revision),
 		Queue:        adminapi.Queue{Pending: s.Queue.Pending, Max: s.Queue.Max, LongPending: s.Queue.LongPending},
 		Providers:    showProviders(s, names),

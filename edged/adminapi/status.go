@@ -1,5 +1,12 @@
 package adminapi
 
+// Every answer to a read carries these headers.
+const (
+	HeaderIndex  = "X-Iop-Applied-Index" // of the log: the state that was read is at least as new
+	HeaderLag    = "X-Iop-Lag"           // entries of the log that the replica has and has not applied yet
+	HeaderLeader = "X-Iop-Leader"        // edge id of the leader as the replica knows it; empty = none: the state may be old
+)
+
 // Status answers GET /status: the whole at a glance, all of it from one log index.
 type Status struct {
 	Edge         string     `json:"edge"`          // the edge that answered
@@ -7,6 +14,7 @@ type Status struct {
 	Leader       string     `json:"leader"`        // edge id of the leader; "" = none known
 	Term         uint64     `json:"term"`          // of the leader
 	AppliedIndex uint64     `json:"applied_index"` // of the log: the state that everything here was read from
+	Lag          uint64     `json:"lag"`           // entries of the log that this replica has and has not applied yet
 	Revision     uint64     `json:"revision"`      // of the configuration
 	Queue        Queue      `json:"queue"`
 	Providers    []Provider `json:"providers"` // by id
