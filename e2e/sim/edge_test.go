@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"time"
 
 	"iop/edged/admission"
 	"iop/fsm"
@@ -12,11 +13,14 @@ import (
 
 // edge is a replica with the process around it: admission, links, and the batches of its session.
 type edge struct {
-	w  *world
-	n  int
-	id fsm.EdgeID
-	up bool
+	w     *world
+	n     int
+	id    fsm.EdgeID
+	up    bool
+	cut   bool      // parted from the other replicas
+	heard time.Time // by the leader
 
+	digests  map[uint64][32]byte // of its own machine, by index
 	machine  *fsm.Machine
 	at       int    // records applied
 	snapshot []byte // newest on disk
@@ -47,7 +51,7 @@ func (e *edge) open() {
 	if e.up {
 		return
 	}
-	e.up, e.at, e.machine = true, 0, fsm.New()
+	e.up, e.at, e.machine, e.digests = true, 0, fsm.New(), map[uint64][32]byte{}
 	if e.snapshot != nil {
 		_, img, err := storage.DecodeState(bytes.NewReader(e.snapshot))
 		if err == nil {
@@ -68,7 +72,7 @@ func (e *edge) open() {
 	e.adm = admission.New(admission.Options{Translate: translate})
 	e.plain = &session{edge: e, next: uint64(e.n+1)<<32 + e.w.nonce<<16}
 	e.session, e.opening, e.lanes, e.busy = nil, false, []*session{e.plain}, 0
-	if e.w.log.leader < 0 {
+	if e.w.log.leader < 0 && e.majority() {
 		e.w.log.lead(e.n, false, e.w.nonce%2 == 0)
 	} else {
 		e.apply(1 << 30) // the log so far; nobody waits for anything in it
@@ -141,16 +145,21 @@ func (e *edge) ask() {
 
 // apply takes up to n committed entries.
 func (e *edge) apply(n int) {
+	if !e.majority() {
+		return
+	}
 	for ; e.up && n > 0 && e.at < len(e.w.log.records); n-- {
 		r := &e.w.log.records[e.at]
 		entry := e.w.log.decode(r)
 		res := e.machine.Apply(entry)
 		e.at++
 		if e.at%7 == 0 || e.at == len(e.w.log.records) {
-			if e.machine.Digest() != r.digest {
+			e.digests[r.index] = e.machine.Digest()
+			if e.digests[r.index] != r.digest {
 				e.w.failf("I9: %s differs from the others at index %d", e.id, r.index)
 			}
 		}
+		e.checks(res.Checks)
 		effects := slices.Clone(res.Effects)
 		for i := range entry.Batches {
 			e.answer(&entry.Batches[i], res.Outcomes[i])
@@ -253,7 +262,7 @@ func (e *edge) resend() {
 func (e *edge) propose(c fsm.Command, to func(fsm.Outcome, error)) {
 	l := e.session
 	switch c.(type) {
-	case *fsm.ApplyConfig, *fsm.Drain, *fsm.EndSession:
+	case *fsm.ApplyConfig, *fsm.Drain, *fsm.EndSession, *fsm.RaiseLevel, *fsm.DigestCheck:
 		l = e.plain
 	}
 	if l == nil {

@@ -15,6 +15,7 @@ const ending = 600
 func (w *world) end() {
 	w.log.speed = 0
 	for _, e := range w.edges {
+		e.cut = false
 		e.open()
 		e.busy = 0
 	}

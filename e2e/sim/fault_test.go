@@ -52,7 +52,7 @@ func (w *world) do(s step) {
 	case opSlow:
 		w.log.speed = []int{0, 50, 200, 1}[s.a%4]
 	case opLead:
-		if e.up && w.log.leader != e.n {
+		if e.up && e.majority() && w.log.leader != e.n {
 			w.log.lead(e.n, true, s.b%2 == 0)
 		}
 	case opKillEdge:
@@ -129,8 +129,14 @@ func (w *world) rareStep(e *edge, n *node, s step) {
 		w.stale(e, n, s)
 	case opCollide:
 		if x := e.session; x != nil && e.up && w.see.batches[batchKey{x.id, x.next}].outcomes != nil {
-			w.log.accept(fsm.Batch{Session: x.id, Seq: x.next, Commands: []fsm.Command{&fsm.Cancel{Request: "collision"}}})
+			w.log.accept(e, fsm.Batch{Session: x.id, Seq: x.next, Commands: []fsm.Command{&fsm.Cancel{Request: "collision"}}})
 		}
+	case opCut:
+		w.cut(e)
+	case opInstall:
+		w.install(e, w.edges[int(s.c)%len(w.edges)])
+	case opUpgrade:
+		w.upgrade(e, s)
 	case opBusy:
 		e.busy = int(s.c) % 4
 	}

@@ -22,6 +22,7 @@ type log struct {
 	read   time.Time // when it was given
 	speed  int       // of the leader's clock, in percent; 0 = 100
 	asked  time.Time // when the last Expire was proposed
+	lost   time.Time // since when there is no leader that can commit; zero = there is
 	commas uint64    // entries, for holes in the numbers
 }
 
@@ -70,16 +71,19 @@ func (l *log) now() fsm.Time {
 	return l.stamp
 }
 
-// accept takes a batch that arrived at the leader.
-func (l *log) accept(b fsm.Batch) {
-	if l.leader >= 0 && l.w.edges[l.leader].up {
+// accept takes a batch that arrived at the leader, from an edge that reaches it.
+func (l *log) accept(from *edge, b fsm.Batch) {
+	if l.leader >= 0 && l.w.edges[l.leader].up && from.reaches(l.w.edges[l.leader]) {
 		l.inbox = append(l.inbox, b)
 	}
 }
 
 // commit makes an entry of up to n batches. stale = with an Expire of an earlier term.
 func (l *log) commit(n int, stale bool) {
-	if l.leader < 0 {
+	if l.w.plan.quorum {
+		l.elect()
+	}
+	if !l.leads() {
 		return
 	}
 	n = min(n, len(l.inbox))
@@ -90,6 +94,7 @@ func (l *log) commit(n int, stale bool) {
 		l.asked = time.Now()
 		batches = append(batches, fsm.Batch{Seq: 1<<40 + l.commas, Commands: []fsm.Command{&fsm.Expire{Term: l.term}}})
 	}
+	batches = append(batches, l.reap()...)
 	if stale && l.term > 1 {
 		batches = append(batches, fsm.Batch{Seq: 1<<41 + l.commas, Commands: []fsm.Command{&fsm.Expire{Term: l.term - 1}}})
 	}

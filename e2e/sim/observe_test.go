@@ -63,11 +63,12 @@ func (o *observer) apply(r *record) [32]byte {
 		commands += len(e.Batches[i].Commands)
 	}
 	alone := commands == 1
+	o.only = only(e)
+	o.raised(before, &res, commands)
 	for i := range e.Batches {
 		done := o.batch(&e.Batches[i], res.Outcomes[i], before, alone)
 		alone = alone && (done || len(e.Batches[i].Commands) == 0)
 	}
-	o.only = only(e)
 	for i := range res.Effects {
 		o.effect(&res.Effects[i], before, alone)
 	}

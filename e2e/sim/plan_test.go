@@ -10,6 +10,7 @@ import (
 // plan is what a world is made of. The configuration is kept in pieces that steps change.
 type plan struct {
 	edges, nodes int
+	quorum       bool // more than half of the edges must reach each other, or nothing is committed
 	pool         fsm.Pool
 	providers    []fsm.ProviderConfig
 	models       []fsm.ModelConfig
@@ -30,6 +31,7 @@ func newPlan(rnd *rand.Rand) plan {
 	if rnd.IntN(2) == 0 {
 		p.edges = 2 + rnd.IntN(2)
 	}
+	p.quorum = p.edges == 3 && rnd.IntN(3) > 0
 	for i := range 1 + rnd.IntN(3) {
 		long := []int{fsm.LongUncounted, 0, 1, 1}[rnd.IntN(4)]
 		c := fsm.ProviderConfig{

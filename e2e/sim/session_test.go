@@ -133,7 +133,7 @@ func behind(c fsm.Command) int {
 // send hands a batch to the network, which carries it to the leader, perhaps.
 func (l *session) send(f *sent) {
 	w := l.edge.w
-	w.post(&message{repeatable: true, loose: true, do: func() { w.log.accept(f.batch) }})
+	w.post(&message{repeatable: true, loose: true, do: func() { w.log.accept(l.edge, f.batch) }})
 }
 
 // end has the session take nothing more; what is under way gets its outcomes.
