@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -64,6 +65,9 @@ func TestClusterStartsInAnyOrder(t *testing.T) {
 			}
 			if leaders != 1 {
 				t.Errorf("%d leaders", leaders)
+			}
+			if c.tls {
+				w.renew()
 			}
 		})
 	}
@@ -160,4 +164,30 @@ func TestClusterWaysBreakOneByOne(t *testing.T) {
 	}
 	c.awaitLinks("n1")
 	c.at(far).want(200, ask{tag: "after all", model: "ornith-fast"})
+}
+
+// renew gives everything a new certificate while it runs, breaks all connections, and sees them come back.
+func (c *cluster) renew() {
+	c.t.Helper()
+	dir := filepath.Join(c.dir, "certs")
+	for i := range c.replicas {
+		c.at(i).iopctl(0, "certs", "edge", c.id(i), "--dir", dir, "--renew")
+	}
+	c.at(0).iopctl(0, "certs", "node", "n1", "--dir", dir, "--renew")
+	c.at(0).iopctl(0, "certs", "show", "--dir", dir)
+	before := c.at(0).node("n1").Links
+	for _, row := range append(c.paths, c.lines["n1"]) {
+		for _, p := range row {
+			p.Cut()
+		}
+	}
+	for i := range c.replicas {
+		await(c.t, "the node has a new link to "+c.id(i), func() bool {
+			return slices.ContainsFunc(c.at(i).node("n1").Links, func(l linkRow) bool {
+				return l.Edge == c.id(i) && l.State == "ready" && !slices.ContainsFunc(before, func(o linkRow) bool { return o.Generation == l.Generation })
+			})
+		})
+		c.at(i).want(200, ask{tag: "renewed, through " + c.id(i), model: "ornith-fast"})
+	}
+	c.agree()
 }
