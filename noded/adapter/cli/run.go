@@ -38,7 +38,10 @@ func (u *run) do(ctx context.Context) adapter.End {
 		return notRun(err)
 	}
 	defer removeDir(dir)
-	if ctx.Err() != nil {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return adapter.End{Dispatched: adapter.DispatchedNo, Code: adapter.CodeBackendTimeout, Message: "the time was up before the command was started"}
+	case ctx.Err() != nil:
 		return adapter.End{Dispatched: adapter.DispatchedNo, Code: adapter.CodeCanceled, Message: "canceled before the command was started"}
 	}
 	p := compose(u.q, u.a.c.Command[1:])
