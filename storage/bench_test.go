@@ -27,6 +27,18 @@ func benchPairs(b *testing.B, callers int) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(st.Entries), "us/entry")
 }
 
+// BenchmarkSinglePairs is BenchmarkPairs of a replica that can have others and has none: what every edge with a cluster
+// listener is.
+func BenchmarkSinglePairs(b *testing.B) {
+	for _, callers := range []int{1, 64, 1024} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			c := newCluster(b, "e1").start()
+			configure(b, c.leader(), world(8, callers))
+			pairs(b, callers, runningAt(b, c.leader(), nil))
+		})
+	}
+}
+
 // BenchmarkReplicatedPairs is BenchmarkPairs with three replicas in this process, each with its own files and joined by
 // TCP sockets: the callers are at the leader or at a follower.
 func BenchmarkReplicatedPairs(b *testing.B) {

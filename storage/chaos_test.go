@@ -163,10 +163,12 @@ func TestFaults(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d", seed)
+	snapshots := 0
 	r := rand.New(rand.NewPCG(seed, 1))
 	c := newCluster(t, "e1", "e2", "e3")
 	c.tune = func(id string, o *Options) {
-		o.snapshotEach, o.checkEach = 2000, 500
+		o.snapshotEach, o.checkEach, o.keepEntries = 300, 100, 50
+		o.History = History{MaxBytes: 1, MaxAge: time.Nanosecond} // who was away for a while gets a snapshot
 		o.Cluster.SessionTTL = time.Second
 		if id == "e3" { // a slow disk
 			o.wrap = func(f logFile) logFile { return &slowFile{f} }
@@ -184,6 +186,11 @@ func TestFaults(t *testing.T) {
 	}
 	for end := time.Now().Add(*chaosFor); time.Now().Before(end) && !t.Failed(); {
 		fault(t, c, r)
+		for _, s := range c.running() {
+			if installed(s.guard) != "" {
+				snapshots++
+			}
+		}
 		time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
 	}
 	c.net.heal()
@@ -203,6 +210,7 @@ func TestFaults(t *testing.T) {
 		return true
 	})
 	close(quit)
+	t.Logf("a replica with the leader's snapshot was seen %d times", snapshots)
 	for _, k := range all {
 		k.group.Wait()
 		t.Logf("%s: %d granted, %d refused or unknown, %d sessions", k.id, k.granted.Load(), k.refused.Load(), k.sessions.Load())

@@ -414,3 +414,27 @@ func TestLostDiskMustNotVote(t *testing.T) {
 		t.Fatalf("it was taken in: %v", err)
 	}
 }
+
+// TestRestartInAnyOrder: all stop; whichever comes back first, a majority goes on where all were.
+func TestRestartInAnyOrder(t *testing.T) {
+	c := newCluster(t, "e1", "e2", "e3").start()
+	configure(t, c.leader(), world(1, 100))
+	x := runningAt(t, c.leader(), nil)
+	for round, order := range [][]string{{"e1", "e2", "e3"}, {"e3", "e1", "e2"}} {
+		must(t, x, admit(fmt.Sprint("r", round)), fsm.Granted)
+		c.agree()
+		for _, id := range c.ids {
+			c.kill(id)
+		}
+		c.startThese(order[:2]...)
+		configure(t, c.leader(), world(1, 101+round))
+		c.startThese(order[2])
+		c.agree()
+		c.leader().View(func(m *fsm.Machine) {
+			if _, ok := m.Request(fsm.RequestID(fmt.Sprint("r", round))); !ok {
+				t.Errorf("round %d: what was admitted is lost", round)
+			}
+		})
+		x = runningAt(t, c.follower(), nil)
+	}
+}

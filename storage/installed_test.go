@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -92,4 +93,76 @@ func TestJoinByASnapshot(t *testing.T) {
 	c.startThese("e2")
 	must(t, x, admit("after"), fsm.Granted)
 	c.agree()
+}
+
+// TestCrashWhileInstalling: the process ends after the leader's snapshot got its name, and before the old log was gone.
+func TestCrashWhileInstalling(t *testing.T) {
+	c := newCluster(t, "e1", "e2")
+	c.tune = func(_ string, o *Options) {
+		o.snapshotEach, o.keepEntries = 50, 10
+		o.History = History{MaxBytes: 1, MaxAge: time.Nanosecond}
+	}
+	one, err := c.open("e1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.startThese("e2")
+	if err := one.AddMember(within(t), c.peers()[1]); err != nil {
+		t.Fatal(err)
+	}
+	x := running(t, one, world(1, 10_000), nil)
+	for i := range 20 {
+		must(t, x, admit(fmt.Sprint("r", i)), fsm.Granted)
+	}
+	c.agree()
+	two := c.store("e2")
+	digestBefore, cluster := digest(two), two.Cluster()
+	c.close("e2")
+
+	// The directory as the crash leaves it: its log, and a snapshot of a later state that the log names.
+	dir, err := openDirectory(c.dirs["e2"], "e2", "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bolt, err := dir.openLog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := dir.sealing(bolt)
+	var img *fsm.Image
+	one.View(func(m *fsm.Machine) { img = m.Image() })
+	last, err := log.LastIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	img.Index = last + 500
+	store := &snapStore{dir: c.dirs["e2"]}
+	members := one.group.log.raft.GetConfiguration().Configuration()
+	sink, err := store.Create(1, img.Index, one.log.term(), members, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Set([]byte(installedKey), []byte(sink.ID())); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(writeImage(sink, cluster, img), sink.Close(), bolt.Close(), dir.close()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := OpenPast(c.dirs["e2"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err := p.At(context.Background(), 0); err != nil || at.Index() != img.Index || digestBefore == at.Digest() {
+		t.Errorf("its history does not begin with the snapshot: %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	id, err := readIdentity(c.dirs["e2"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := id.examine(c.dirs["e2"]); err != nil {
+		t.Errorf("it is refused: %v", err)
+	}
 }

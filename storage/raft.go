@@ -180,6 +180,9 @@ func (l *raftLog) leader() string {
 	return string(id)
 }
 
+// seeking tells that this replica stands for election.
+func (l *raftLog) seeking() bool { return l.raft.State() == raft.Candidate }
+
 func (l *raftLog) changes() <-chan struct{} { return l.changed }
 
 // behind is how many entries of the log have not been applied yet, raft's own ones counted in.

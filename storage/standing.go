@@ -17,6 +17,9 @@ func (s *Store) Standing() Standing {
 	}
 	if log := s.group.running.Load(); log != nil {
 		st.Last, st.Term, st.Behind = log.lastIndex(), log.term(), log.behind()
+		if log.seeking() {
+			st.Role = "candidate"
+		}
 		if st.Leader = log.leader(); st.Leader != "" {
 			m, _ := s.group.book.find(st.Leader)
 			st.LeaderAddress = m.Address
