@@ -58,8 +58,17 @@ func (p *part) add(c fsm.Command, to Receiver) int {
 	before := len(p.bytes)
 	p.bytes = appendCommand(p.bytes, c)
 	p.to = append(p.to, to)
-	p.level = max(p.level, fsm.LevelOf(c))
+	p.level = max(p.level, readable(c))
 	return len(p.bytes) - before
+}
+
+// readable is the level that a replica must know to go on behind a command: it stops rather than take part in what it can't
+// read, and a state that was raised above what it knows is that.
+func readable(c fsm.Command) uint32 {
+	if c, ok := c.(*fsm.RaiseLevel); ok {
+		return max(c.Level, fsm.LevelFirst)
+	}
+	return fsm.LevelOf(c)
 }
 
 // add puts a command in and returns how many bytes it took.
