@@ -11,7 +11,7 @@ import (
 )
 
 // Receiver gets the outcome of one command, once, from the dispatcher; it must not block. The error is nil, or one of
-// ErrOverloaded, ErrSessionEnded, ErrFailed, ErrClosed, ErrTooLarge, ErrOutOfStep.
+// ErrOverloaded, ErrNoLeader, ErrLevel, ErrSessionEnded, ErrFailed, ErrClosed, ErrTooLarge, ErrOutOfStep.
 type Receiver = interface {
 	Receive(fsm.Outcome, error)
 }

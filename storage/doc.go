@@ -7,14 +7,24 @@
 // # Life of a command
 //
 //	Session.Propose  encodes it into the session's open batch                    batch.go, queue.go
+//	forwarder        if another replica leads: brings it there                   forward.go, foreign.go
 //	batcher          takes all that is queued as one entry, one entry in flight  batcher.go
 //	consensus        replicates and writes it (fsync)                            consensus.go, raft.go, guard.go
 //	replica          decodes it and applies it to the machine                    replica.go, entry.go
 //	dispatcher       calls the receivers, then the sessions' effects             dispatch.go
 //
-// The types of hashicorp/raft stay in raft.go, guard.go, snapstore.go and slog.go; the rest knows the interface
-// consensus, which a simulator can implement as well. Files on disk: directory.go; their formats: identity.go, entry.go,
-// snapshot.go, snapstore.go; what makes sure that they are whole and belong together: seal.go, pages.go, binding.go.
+// The types of hashicorp/raft stay in raft.go, transport.go, notify.go, guard.go, snapstore.go, slog.go and what is about
+// members; the rest knows the interface consensus, which a simulator can implement as well. Files on disk: directory.go;
+// their formats: identity.go, entry.go, snapshot.go, snapstore.go; what makes sure that they are whole and belong
+// together: seal.go, pages.go, binding.go.
+//
+// # Replicas
+//
+// With Options.Cluster a store is, or can become, one of several. peers.go has what it needs of the network (edged makes
+// it of package peerlink), form.go the first start, members.go who is in, forward.go how commands get to the leader,
+// notify.go how followers hear of commits at once, read.go linearizable reads, lost.go when a replica's session is ended,
+// installed.go snapshots of the leader, check.go whether all states are the same, level.go which commands all of them
+// understand. An outcome always comes from the replica's own machine, so that leader, follower and replay are one path.
 //
 // A write that fails or hangs ends the store (Failed): after a failed fsync nothing may be assumed of the file, so
 // nothing is acknowledged any more and the process has to end and open the directory anew.

@@ -68,7 +68,7 @@ func readBatches(data []byte, top uint32) ([]*batch, error) {
 // Forwarded takes batches that another replica sent over a Lane; they keep their order. data belongs to the store from
 // now on. It never blocks.
 func (s *Store) Forwarded(data []byte) Verdict {
-	if s.closed.Load() || s.log == nil || !s.log.leading() || s.batcher.ledTerm.Load() == 0 {
+	if !s.leads() {
 		return VerdictNotLeader
 	}
 	batches, err := readBatches(data, s.replica.level.Load())

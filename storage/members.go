@@ -41,7 +41,7 @@ func (s *Store) Join(ctx context.Context, m Member) error {
 // first, it goes on.
 func (s *Store) AddMember(ctx context.Context, m Member) error {
 	err := s.Join(ctx, m)
-	if errors.Is(err, ErrNotLeader) && s.group.log != nil {
+	if errors.Is(err, ErrNotLeader) && s.group.running.Load() != nil {
 		to, ok := s.group.book.find(s.group.log.leader())
 		if !ok {
 			return err
@@ -108,7 +108,7 @@ func (s *Store) canChange() error {
 	switch {
 	case s.group == nil:
 		return ErrAlone
-	case s.group.log == nil || s.closed.Load() || !s.log.leading() || s.batcher.ledTerm.Load() == 0:
+	case !s.leads():
 		return s.notLeader()
 	}
 	return nil

@@ -42,11 +42,11 @@ func (g *group) askLeader(ctx context.Context) (uint64, error) {
 // ReadIndex returns the index that a linearizable read has to wait for, and the term in which it is valid. Only the
 // leader can: ErrNotLeader. Calls that come while one is under way share the next round.
 func (s *Store) ReadIndex(ctx context.Context) (index, term uint64, err error) {
-	if s.log == nil || s.closed.Load() || !s.log.leading() {
-		return 0, 0, s.notLeader()
-	}
 	if s.group == nil { // alone: what is applied is all that anybody knows of
 		return s.replica.applied.Load(), s.log.term(), nil
+	}
+	if !s.leads() {
+		return 0, 0, s.notLeader()
 	}
 	r := s.group.reads.join(s.verify)
 	select {
@@ -88,11 +88,25 @@ func (g *group) lastCommand() (uint64, error) {
 	return applied, nil
 }
 
+// leads tells whether this replica, one that can have others, is the leader and can propose. It may be asked from the
+// moment that Serve is called.
+func (s *Store) leads() bool {
+	if s.group == nil || s.closed.Load() {
+		return false
+	}
+	log := s.group.running.Load()
+	return log != nil && log.leading() && s.batcher.ledTerm.Load() != 0
+}
+
 func (s *Store) notLeader() error {
-	if s.group == nil || s.group.log == nil {
+	if s.group == nil {
 		return ErrNotLeader
 	}
-	leader := s.group.log.leader()
+	log := s.group.running.Load()
+	if log == nil {
+		return ErrNotLeader
+	}
+	leader := log.leader()
 	if leader == "" || leader == s.options.Replica {
 		return fmt.Errorf("%w: %w", ErrNotLeader, ErrNoLeader)
 	}
