@@ -50,3 +50,19 @@ func (n *noting) Head(status int, h http.Header) error {
 	n.status = status
 	return n.Answer.Head(status, h)
 }
+
+// Later and Flush make it as patient as the answer that it stands before: see adapter.Patient.
+func (n *noting) Later(p []byte) error {
+	if a, ok := n.Answer.(adapter.Patient); ok {
+		return a.Later(p)
+	}
+	return n.Data(p)
+}
+
+// Flush sends what Later kept.
+func (n *noting) Flush() error {
+	if a, ok := n.Answer.(adapter.Patient); ok {
+		return a.Flush()
+	}
+	return nil
+}

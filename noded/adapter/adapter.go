@@ -36,12 +36,21 @@ type Call struct {
 	Window   int64     // context_window_tokens of the provider; 0 if it states none
 }
 
-// Answer takes a backend's answer. Both methods flush at once. An error means that nobody reads any more: the run is
+// Answer takes a backend's answer. Both methods flush at once, or soon (see Patient). An error means that nobody reads any more: the run is
 // given up. They are called by one goroutine, Head once and first.
 type Answer interface {
 	Head(status int, h http.Header) error
 	// Data takes the next bytes of the body. p is valid only during the call.
 	Data(p []byte) error
+}
+
+// Patient is an Answer that can wait with sending: what comes in one go then goes in one go.
+type Patient interface {
+	Answer
+	// Later takes the next bytes as Data does, but may keep them (a copy) until Flush, Data or the end of the run.
+	Later(p []byte) error
+	// Flush sends what was kept. It is called whenever the backend has no more to give at once.
+	Flush() error
 }
 
 // Dispatched says whether the backend may have run the request.

@@ -4,6 +4,8 @@ package adapter
 
 import (
 	"errors"
+	"io"
+	"os"
 	"syscall"
 	"time"
 )
@@ -22,4 +24,32 @@ func (c *conn) alive(time.Time) bool {
 		return true
 	})
 	return err == nil && quiet
+}
+
+// readOrIdle reads what is there. If nothing is, idle is called before it waits.
+func (c *conn) readOrIdle(p []byte) (n int, err error) {
+	waited := c.raw.Read(func(fd uintptr) bool {
+		for {
+			n, err = syscall.Read(int(fd), p)
+			switch {
+			case errors.Is(err, syscall.EINTR):
+				continue
+			case !errors.Is(err, syscall.EAGAIN):
+				return true
+			}
+			c.idleErr = c.idle()
+			return c.idleErr != nil
+		}
+	})
+	switch {
+	case c.idleErr != nil:
+		return 0, c.idleErr
+	case waited != nil:
+		return 0, waited
+	case err != nil:
+		return 0, os.NewSyscallError("read", err)
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
 }

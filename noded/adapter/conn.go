@@ -29,9 +29,11 @@ type conn struct {
 	br     *bufio.Reader
 	head   []byte // scratch for request heads
 
-	headRoom  int  // bytes that may still be read, while headers are
-	answered  bool // a byte of an answer to the running exchange has come
-	deadlined bool // a deadline is set
+	idle      func() error // called before a read that waits, if something reads an answer on; nil for none
+	idleErr   error        // what it returned
+	headRoom  int          // bytes that may still be read, while headers are
+	answered  bool         // a byte of an answer to the running exchange has come
+	deadlined bool         // a deadline is set
 	idleSince time.Time
 }
 
@@ -54,7 +56,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	if c.headRoom > 0 {
 		p = p[:min(len(p), c.headRoom)]
 	}
-	n, err := c.stream.Read(p)
+	n, err := c.read(p)
 	if n > 0 {
 		c.answered = true
 		if c.headRoom > 0 {
@@ -62,6 +64,20 @@ func (c *conn) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// read reads what is there, or has idle called and waits.
+func (c *conn) read(p []byte) (int, error) {
+	if c.idle == nil {
+		return c.stream.Read(p)
+	}
+	if c.raw != nil && c.stream == c.socket && len(p) > 0 {
+		return c.readOrIdle(p)
+	}
+	if c.idleErr = c.idle(); c.idleErr != nil {
+		return 0, c.idleErr
+	}
+	return c.stream.Read(p)
 }
 
 // setDeadline bounds every read and write from now on; zero is no bound.

@@ -107,16 +107,23 @@ func (x *exchange) pass(ctx context.Context, resp *http.Response, begun []byte) 
 			return x.unread(ctx, err)
 		}
 	}
+	data := x.a.Data
+	if p, ok := x.a.(Patient); ok {
+		data, x.c.idle = p.Later, p.Flush
+		defer func() { x.c.idle, x.c.idleErr = nil, nil }()
+	}
 	buf := x.o.buffers.Get().(*[]byte)
 	defer x.o.buffers.Put(buf)
 	for {
 		n, err := resp.Body.Read(*buf)
 		if n > 0 {
-			if err := x.a.Data((*buf)[:n]); err != nil {
+			if err := data((*buf)[:n]); err != nil {
 				return x.unread(ctx, err)
 			}
 		}
 		switch {
+		case x.c.idleErr != nil:
+			return x.unread(ctx, x.c.idleErr)
 		case errors.Is(err, io.EOF):
 			return End{Dispatched: DispatchedYes}
 		case err != nil:

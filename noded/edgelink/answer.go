@@ -114,6 +114,44 @@ func (a *answer) Data(p []byte) error {
 	return a.flush()
 }
 
+// laterMax bounds what Later keeps.
+const laterMax = 32 << 10
+
+// Later takes the next bytes as Data does, but keeps them until Flush or the end, if they are few.
+func (a *answer) Later(p []byte) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case !a.head:
+		return errAnswer
+	case a.err != nil || len(p) == 0:
+		return a.err
+	case len(p) > copyMax:
+		return a.large(p)
+	}
+	a.buf = nodepb.AppendChunk(a.buf, p)
+	if a.left >= 0 {
+		a.left -= int64(len(p))
+	}
+	if len(a.buf) < laterMax {
+		return nil
+	}
+	a.hold.Stop()
+	return a.flush()
+}
+
+// Flush sends what Later kept, but not the last bytes of a body of known length: the outcome follows them at once.
+func (a *answer) Flush() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.left == 0 {
+		a.hold.Reset(holdMax)
+		return a.err
+	}
+	a.hold.Stop()
+	return a.flush()
+}
+
 // large sends a chunk without copying it.
 func (a *answer) large(p []byte) error {
 	a.hold.Stop()
