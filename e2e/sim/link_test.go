@@ -135,6 +135,9 @@ func (c *conn) edgeLoses(why fsm.Reason, tell bool) {
 	delete(e.old, c)
 	for _, x := range e.exchanges() {
 		if x.conn == c {
+			if c.retired && why == fsm.ReasonSessionEnded {
+				e.w.failf("the stream of lease %d is broken because the session of its living edge ended", x.grant.Lease)
+			}
 			e.finish(x.grant.Lease, verdict{why: fsm.ReasonLinkLost})
 		}
 	}

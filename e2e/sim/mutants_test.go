@@ -49,8 +49,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "a fence returns leases although another link is up", file: "fsm/link.go", always: true,
-		old: "	if n.linked() {\n",
-		new: "	if n.linked() && why == ReasonNone {\n",
+		old: "	if n.linked() || alive {\n",
+		new: "	if n.linked() && why == ReasonNone || alive {\n",
 	},
 	{
 		name: "re-attachment gives a new place", file: "fsm/admit.go",
@@ -121,5 +121,65 @@ var mutants = []mutant{
 		name: "a grant that comes after the client left is kept", file: "edged/admission/ticket.go",
 		old: "		t.release(fsm.ReasonNeverSent, false)\n",
 		new: "",
+	},
+	{
+		name: "held leases are not told to be counted", file: "fsm/node.go", always: true,
+		old: "r.link.node == n && !slices.Contains",
+		new: "r.link.node == n && r.state == StateFencing && !slices.Contains",
+	},
+	{
+		name: "a session whose edge may live returns its leases at once", file: "fsm/link.go",
+		old: "if n.linked() || alive {",
+		new: "if n.linked() {",
+	},
+	{
+		name: "the level can fall", file: "fsm/level.go",
+		old: "if c.Level <= m.Level() {",
+		new: "if c.Level == m.Level() {",
+	},
+	{
+		name: "a digest check is not handed on", file: "fsm/level.go",
+		old: "	m.checks = append(m.checks, *c)\n",
+		new: "",
+	},
+	{
+		name: "the digest that a check says gets into the state", file: "fsm/level.go",
+		old: "	m.checked = c.Index\n",
+		new: "	if m.checked = c.Index; c.Digest == m.Digest() {\n\t\tm.level = 9\n\t}\n",
+	},
+	{
+		name: "a restored state forgets where the edges are", file: "fsm/restore.go",
+		old: "		m.addresses[row.Edge] = row.Address\n",
+		new: "		_ = row\n",
+	},
+	{
+		name: "the fenced links of a node are not known", file: "fsm/node.go",
+		old: "		if l.state == LinkFenced {\n			list = append(list, l.generation)",
+		new: "		if l.state == LinkPending {\n			list = append(list, l.generation)",
+	},
+	{
+		name: "a node names only what runs over lost links", file: "e2e/sim/node_test.go",
+		old: "		running = append(running, r.lease)\n	}\n	c.named",
+		new: "		if _, gone := n.gone[r.generation]; gone {\n\t\t\trunning = append(running, r.lease)\n\t\t}\n	}\n	c.named",
+	},
+	{
+		name: "a node does not end what is not counted", file: "e2e/sim/node_test.go",
+		old: "				waits = true\n",
+		new: "				if _, gone := n.gone[r.generation]; !gone {\n\t\t\t\t\tcontinue\n\t\t\t\t}\n				waits = true\n",
+	},
+	{
+		name: "a node takes dispatches over a link that has ended", file: "e2e/sim/node_test.go",
+		old: "	if n.ended[c.generation] {\n		n.refuse",
+		new: "	if n.ended[c.generation] && g.Lease == 0 {\n		n.refuse",
+	},
+	{
+		name: "a node does not report what runs over a link that ended elsewhere", file: "e2e/sim/node_test.go", always: true,
+		old: "			if r.generation != g {\n",
+		new: "			if r.generation != g || n.ended[g] {\n",
+	},
+	{
+		name: "an edge lets a transport go with its session", file: "e2e/sim/link_test.go",
+		old: "	for _, x := range c.edge.runs {\n		if x.conn == c {",
+		new: "	for _, x := range c.edge.runs {\n		if x.conn == c && c.generation == 0 {",
 	},
 }
