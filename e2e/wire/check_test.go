@@ -3,14 +3,15 @@ package wire
 import (
 	"context"
 	"crypto/tls"
+	"encoding/pem"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
+	"iop/configs"
 	"iop/e2e/backend"
 	"iop/edged/nodelink"
 	"iop/fsm"
@@ -116,34 +117,40 @@ func wantProviders(t *testing.T, list []noded.ProviderCheck) {
 	}
 }
 
-// A node of another protocol is refused, whether it asks or registers; the refusal names both ranges.
-func TestAnotherProtocolIsRefused(t *testing.T) {
-	c := newCluster(t, "n1")
-	e := startEdge(t, c, nil)
-	for _, check := range []bool{true, false} {
-		cc, err := grpc.NewClient("passthrough:///"+e.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-		if err != nil {
+// TestCheckTellsWhatIsWrongWithTLS: a stranger's authority, an edge without TLS, a name that the certificate has not.
+func TestCheckTellsWhatIsWrongWithTLS(t *testing.T) {
+	cert, _ := certificate(t)
+	stranger, _ := certificate(t)
+	authority := func(c tls.Certificate) string {
+		path := filepath.Join(t.TempDir(), "ca.pem")
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]}), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		st, err := nodepb.NewNodeLinkClient(cc).Link(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		reg := &nodepb.Register{Node: "n1", Token: token, Instance: 7, ProtocolMin: nodepb.ProtocolMax + 1, ProtocolMax: nodepb.ProtocolMax + 2, Check: check}
-		if err := st.Send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Register{Register: reg}}); err != nil {
-			t.Fatal(err)
-		}
-		f, err := st.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r := f.GetRefused(); r.GetCode() != "protocol_version" || !strings.Contains(r.GetMessage(), "2 to 3") || r.GetCure() == "" {
-			t.Errorf("check %v: %+v", check, f)
-		}
-		_ = cc.Close()
+		return path
 	}
-	if c.node("n1").Generation != 0 {
-		t.Error("a generation was given")
+	c := newCluster(t, "n1")
+	plain := startEdge(t, c, nil)
+	secure := startEdge(t, c, func(o *nodelink.Options) { o.TLS = &tls.Config{Certificates: []tls.Certificate{cert}} })
+	for _, test := range []struct {
+		name, edge, code, cure string
+		tls                    configs.NodeTLS
+	}{
+		{"right", secure.address, "", "", configs.NodeTLS{CA: authority(cert)}},
+		{"another authority", secure.address, "tls", "node.tls.ca", configs.NodeTLS{CA: authority(stranger)}},
+		{"another name", secure.address, "tls", "node.tls.server_name", configs.NodeTLS{CA: authority(cert), ServerName: "elsewhere"}},
+		{"an edge without TLS", plain.address, "tls", "edge", configs.NodeTLS{CA: authority(cert)}},
+	} {
+		test.tls.Enabled = true
+		d, err := noded.New(noded.Options{Config: &configs.Node{Node: configs.NodeSelf{
+			ID: "n1", Token: token, Edges: []string{test.edge}, TLS: test.tls,
+		}}, Logger: logger(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := d.Check(t.Context()).Edges[0]
+		if got.Code != test.code || got.OK != (test.code == "") || !strings.Contains(got.Cure, test.cure) {
+			t.Errorf("%s: %+v, want %q", test.name, got, test.code)
+		}
 	}
 }
 
