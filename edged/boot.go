@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"iop/configs"
 	"iop/edged/refresh"
@@ -23,8 +24,12 @@ func offer(ctx context.Context, store *storage.Store, edge fsm.EdgeID, c *config
 	if offered == hash {
 		return nil
 	}
-	o, err := store.Do(ctx, &fsm.ApplyConfig{
-		Document: document, Config: refresh.Plan(c), Force: true, Edge: edge, Offer: hash,
+	var o fsm.Outcome
+	err := patiently(ctx, func() (err error) {
+		o, err = store.Do(ctx, &fsm.ApplyConfig{
+			Document: document, Config: refresh.Plan(c), Force: true, Edge: edge, Offer: hash,
+		})
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("offer configuration: %w", err)
@@ -33,6 +38,27 @@ func offer(ctx context.Context, store *storage.Store, edge fsm.EdgeID, c *config
 		return errors.New("offer configuration: " + o.Code.String())
 	}
 	return nil
+}
+
+// bootPause is how long a start waits after a command that nobody could take.
+const bootPause = 200 * time.Millisecond
+
+// patiently tries again while there is no leader or too much to do: a start has time, and to end for it would only make
+// others wait longer.
+func patiently(ctx context.Context, try func() error) error {
+	for {
+		err := try()
+		if !errors.Is(err, storage.ErrNoLeader) && !errors.Is(err, storage.ErrOverloaded) {
+			return err
+		}
+		timer := time.NewTimer(bootPause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(ctx.Err(), err)
+		}
+	}
 }
 
 // hashOf is what an edge keeps of the file that it offered.

@@ -45,7 +45,11 @@ func newTenure(store *storage.Store, edge fsm.EdgeID, log *slog.Logger, effects 
 
 // open begins the first session, which ends that of the edge's life before.
 func (t *tenure) open(ctx context.Context) (*storage.Session, error) {
-	x, err := t.store.OpenSession(ctx, t.edge, t.effects)
+	var x *storage.Session
+	err := patiently(ctx, func() (err error) {
+		x, err = t.store.OpenSession(ctx, t.edge, t.effects)
+		return err
+	})
 	if err == nil {
 		t.set(x)
 	}
