@@ -10,7 +10,7 @@ import (
 	"iop/fsm"
 )
 
-// ErrDiverged: the state of this replica is not that of the leader after the same entries.
+// ErrDiverged says that the state of this replica is not that of the leader after the same entries.
 var ErrDiverged = errors.New("the state of this replica differs from the leader's")
 
 // checkEach is how many entries are between two digest checks.

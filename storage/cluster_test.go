@@ -276,7 +276,7 @@ func TestThreeReplicasFormACluster(t *testing.T) {
 	}
 }
 
-// TestFirstStartIsBegunAgain: whatever was there when a first start was interrupted, the same cluster comes of it.
+// TestFirstStartWaitsForAll: two of three that are empty begin nothing; when the third comes, they do with what they had.
 func TestFirstStartWaitsForAll(t *testing.T) {
 	c := newCluster(t, "e1", "e2", "e3")
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
@@ -286,8 +286,10 @@ func TestFirstStartWaitsForAll(t *testing.T) {
 		wait.Go(func() {
 			site := c.net.open(t, id, c.at[id])
 			defer site.close()
-			_, err := Open(ctx, Options{Dir: c.dirs[id], Replica: id, Logger: testLogger(t),
-				Cluster: &Cluster{Address: c.at[id], Peers: c.peers(), Network: site, Serve: site.serve}})
+			_, err := Open(ctx, Options{
+				Dir: c.dirs[id], Replica: id, Logger: testLogger(t),
+				Cluster: &Cluster{Address: c.at[id], Peers: c.peers(), Network: site, Serve: site.serve},
+			})
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("two of three began a cluster: %v", err)
 			}

@@ -18,7 +18,7 @@ import (
 // never voted. One whose disk was lost has another nonce, and must not vote under its old name, because it does not
 // remember for whom it voted and what it confirmed.
 
-// ErrLostDisk: the cluster has a replica of this id, but with another directory.
+// ErrLostDisk says that the cluster has a replica of this id, but with another directory.
 var ErrLostDisk = errors.New("the cluster knows this replica with another data directory")
 
 const (

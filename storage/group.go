@@ -35,6 +35,7 @@ type group struct {
 
 	promised atomic.Bool         // Serve was called
 	silences map[string]*silence // belongs to keep
+	unknown  int                 // how often a leader said that it does not know this replica
 	askedAt  time.Time           // when tend asked the others last
 }
 
@@ -226,6 +227,10 @@ func (g *group) caughtUp(m Member) bool {
 	return err == nil && s.Cluster == g.store.Cluster() && s.ID == m.ID && s.Applied > 0 && s.Applied+caughtUpBy >= g.store.replica.applied.Load()
 }
 
+// unknownTimes is how often in a row a leader must say that it does not know this replica: its newest members may not be
+// confirmed yet.
+const unknownTimes = 2
+
 // lookEach is how often a replica without a leader asks around.
 const lookEach = time.Second
 
@@ -246,10 +251,15 @@ func (g *group) follow() {
 		}
 		i := find(s.Members, g.store.options.Replica)
 		switch {
-		case i < 0 && s.Applied >= g.store.replica.applied.Load():
-			g.store.fail(ErrRemoved)
+		case i < 0 && s.ID == s.Leader:
+			if g.unknown++; g.unknown >= unknownTimes {
+				g.store.fail(ErrRemoved)
+			}
 			return
+		case i >= 0 && s.ID == s.Leader && s.Members[i].Address == g.options.Address:
+			g.unknown = 0
 		case i >= 0 && s.Members[i].Address != g.options.Address:
+			g.unknown = 0
 			_ = g.join(s) // it says why; the next round tries again
 			return
 		}

@@ -9,7 +9,7 @@ import (
 	"iop/fsm"
 )
 
-// ErrLevel: not every replica is known to understand the command yet; it had no effect.
+// ErrLevel says that not every replica is known to understand the command yet; it had no effect.
 var ErrLevel = errors.New("the cluster does not have the feature level for this yet")
 
 // understood refuses a command that not every replica may be able to read. One that is alone raises the level when it

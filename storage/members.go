@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// ErrAlone: the store was opened without a network.
+// ErrAlone says that the store was opened without a network.
 var ErrAlone = errors.New("this replica was started alone; give it a cluster listener")
 
 // Join takes a replica into the cluster, without a vote until it has caught up, or notes its new address. Only the

@@ -132,9 +132,9 @@ func (l *raftLog) tell(t *transport, self, id string, args *raft.AppendEntriesRe
 	if err != nil || !l.lead.Load() || l.raft.CurrentTerm() != args.Term {
 		return
 	}
-	own := t.EncodePeer(raft.ServerID(self), t.LocalAddr())
-	args.RPCHeader = raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: own}
-	args.Leader = own
+	args.RPCHeader = raft.RPCHeader{
+		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: t.EncodePeer(raft.ServerID(self), t.LocalAddr()),
+	}
 	var resp raft.AppendEntriesResponse
 	_ = t.AppendEntries(raft.ServerID(id), to, args, &resp) // raft tells it in its own time, too
 }
