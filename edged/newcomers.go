@@ -60,7 +60,7 @@ func (n newcomers) Redeem(ctx context.Context, token, nodeToken [32]byte) (*boot
 
 // welcome tells a node whom it dials, and how.
 func (d *Daemon) welcome(node fsm.NodeID) (*bootstrap.Welcome, error) {
-	w := &bootstrap.Welcome{Node: string(node), TLS: d.self.TLS.Cert != "", Edges: []string{d.nodeAddress()}}
+	w := &bootstrap.Welcome{Node: string(node), TLS: d.self.TLS.Cert != "", ClientCert: d.self.TLS.ClientCA != "", Edges: []string{d.nodeAddress()}}
 	d.store.View(func(m *fsm.Machine) {
 		for _, s := range m.Snapshot().Sessions {
 			if a := m.Address(s.Edge); a != "" && s.Edge != fsm.EdgeID(d.self.ID) {
@@ -73,24 +73,18 @@ func (d *Daemon) welcome(node fsm.NodeID) (*bootstrap.Welcome, error) {
 		return w, nil
 	}
 	var err error
-	w.CA, err = privateAuthority(d.self.TLS.Cert)
+	w.CA, err = privateAuthority(d.self.TLS.Cert, d.self.TLS.ClientCA, d.self.Cluster.CA)
 	return w, err
 }
 
-// privateAuthority gives the authority of a certificate that systems don't know, as PEM: the last of its chain, if that is
-// one. "" = the system's authorities have signed it, or the chain does not hold it.
-func privateAuthority(chainFile string) (string, error) {
-	data, err := os.ReadFile(chainFile)
-	if err != nil {
+// privateAuthority gives the authority of a certificate that systems don't know, as PEM. It is looked for in the chain, then
+// in the other files. "" = the system's authorities have signed it, or none of these holds it.
+func privateAuthority(chainFile string, others ...string) (string, error) {
+	chain, err := certificates(chainFile)
+	switch {
+	case err != nil:
 		return "", fmt.Errorf("edge.tls.cert: %w", err)
-	}
-	var chain []*x509.Certificate
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if c, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" {
-			chain = append(chain, c)
-		}
-	}
-	if len(chain) == 0 {
+	case len(chain) == 0:
 		return "", fmt.Errorf("edge.tls.cert: %s holds no certificate", chainFile)
 	}
 	between := x509.NewCertPool()
@@ -100,11 +94,41 @@ func privateAuthority(chainFile string) (string, error) {
 	if _, err := chain[0].Verify(x509.VerifyOptions{Intermediates: between}); err == nil {
 		return "", nil
 	}
-	last := chain[len(chain)-1]
-	if !last.IsCA && last.CheckSignatureFrom(last) != nil && last.Issuer.String() != last.Subject.String() {
-		return "", nil
+	candidates := []*x509.Certificate{chain[len(chain)-1]}
+	for _, file := range others {
+		more, err := certificates(file)
+		if err != nil {
+			return "", fmt.Errorf("find the authority of edge.tls.cert: %w", err)
+		}
+		candidates = append(candidates, more...)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: last.Raw})), nil
+	for _, c := range candidates {
+		roots := x509.NewCertPool()
+		roots.AddCert(c)
+		own := c.Issuer.String() == c.Subject.String() // else it is in between
+		if _, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between}); err == nil && own {
+			return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})), nil
+		}
+	}
+	return "", nil
+}
+
+// certificates reads a PEM file; of no file there are none.
+func certificates(file string) ([]*x509.Certificate, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var out []*x509.Certificate
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" {
+			out = append(out, c)
+		}
+	}
+	return out, nil
 }
 
 // nodeAddress is where nodes dial this edge: as advertised, else the listener's, with this machine's name for all addresses.

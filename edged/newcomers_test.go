@@ -155,14 +155,19 @@ func TestPrivateAuthority(t *testing.T) {
 	ca, caKey, caPEM := certificate(t, true, nil, nil)
 	_, _, leaf := certificate(t, false, ca, caKey)
 	_, _, selfSigned := certificate(t, false, nil, nil)
-	for name, c := range map[string]struct{ file, want string }{
-		"with its authority": {leaf + caPEM, caPEM}, "alone": {leaf, ""}, "signed by itself": {selfSigned, selfSigned},
+	beside := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(beside, []byte(selfSigned+caPEM), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ file, other, want string }{
+		"with its authority": {leaf + caPEM, "", caPEM}, "alone": {leaf, "", ""}, "signed by itself": {selfSigned, "", selfSigned},
+		"with its authority beside it": {leaf, beside, caPEM},
 	} {
 		path := filepath.Join(t.TempDir(), "chain.pem")
 		if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := privateAuthority(path)
+		got, err := privateAuthority(path, "", c.other)
 		if err != nil || got != c.want {
 			sum := sha256.Sum256([]byte(got))
 			t.Errorf("%s: %s %v", name, hex.EncodeToString(sum[:4]), err)

@@ -31,6 +31,8 @@ type Welcome struct {
 	CA    string   `json:"ca"`    // PEM of the authority that it has to trust; "" = those of its system
 	// Plaintext: the edges are reached without TLS beyond loopback, and that is accepted.
 	Plaintext bool `json:"plaintext"`
+	// ClientCert: the edges ask nodes for a certificate, which joining does not give.
+	ClientCert bool `json:"client_cert"`
 }
 
 // Refusal is why a machine may not join.

@@ -21,6 +21,8 @@ type welcome struct {
 	TLS       bool     `json:"tls"`
 	CA        string   `json:"ca"`
 	Plaintext bool     `json:"plaintext"`
+
+	ClientCert bool `json:"client_cert"`
 }
 
 const (

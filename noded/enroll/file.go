@@ -30,7 +30,7 @@ func readOld(path string) (string, error) {
 
 // write writes the node file, the authority's file if one is needed, and keeps what was there before.
 func write(path string, w *welcome, token, old string) (*Result, error) {
-	r := &Result{Node: w.Node, Edges: w.Edges, Config: path}
+	r := &Result{Node: w.Node, Edges: w.Edges, Config: path, ClientCert: w.ClientCert}
 	if w.CA != "" {
 		ca, err := filepath.Abs(strings.TrimSuffix(path, filepath.Ext(path)) + "-ca.pem")
 		if err != nil {

@@ -36,7 +36,9 @@ type Result struct {
 	Edges  []string
 	Config string // the file that was written
 	CA     string // the authority's file, "" = none was needed
-	Old    string // where the node file that was there before is kept, "" = there was none
+	// ClientCert: the edges ask for a certificate (node.tls.cert and key), which is not in the file yet.
+	ClientCert bool
+	Old        string // where the node file that was there before is kept, "" = there was none
 }
 
 // attempt is what a machine must not lose between asking and writing: the token that it has shown the hash of.

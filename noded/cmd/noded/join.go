@@ -73,5 +73,8 @@ func join(args []string, stdout, stderr io.Writer, env configs.Env) int {
 	if r.Old != "" {
 		said += "; kept the node file of before as " + r.Old
 	}
+	if r.ClientCert {
+		said += "; the edges ask for a certificate: put node.tls.cert and node.tls.key of 'iopctl certs node " + r.Node + "' into the file"
+	}
 	return say(stdout, said+"; edges: "+strings.Join(r.Edges, ", "))
 }
