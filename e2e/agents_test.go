@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -157,5 +158,41 @@ func TestAnAgentThatIsNotThereIsUnavailable(t *testing.T) {
 	if got.status < 500 {
 		t.Errorf("status %d: %s", got.status, got.body)
 	}
+	a.awaitIdle()
+}
+
+// A command without a capacity is leased and counted, and never full: nothing waits.
+func TestAHundredAgentsAtOnce(t *testing.T) {
+	t.Parallel()
+	a := newAgents(t, "cat", "DIR/gate")
+	gate := filepath.Join(a.dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const runs = 100
+	flights := make([]*flight, 0, runs)
+	for i := range runs {
+		flights = append(flights, a.start(ask{tag: fmt.Sprint("run-", i), stream: i%2 == 0}))
+	}
+	a.awaitLeases(runs)
+	if p := a.provider("p1"); p.InFlight != runs || p.Queued != 0 || p.Capacity != nil || a.pending() != 0 {
+		t.Errorf("in flight %d, queued %d, capacity %v, pending %d", p.InFlight, p.Queued, p.Capacity, a.pending())
+	}
+	awaitWithin(t, 3*patience, "all commands run", func() bool {
+		left, _ := os.ReadDir(filepath.Join(a.dir, "runs"))
+		return len(left) == runs
+	})
+	awaitWithin(t, 3*patience, "all commands have ended", func() bool {
+		// Whoever reads the pipe by now comes to the end of it; the others by the next time.
+		if gate, err := os.OpenFile(gate, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			_ = gate.Close()
+		}
+		return !slices.ContainsFunc(flights, func(f *flight) bool { return !f.over() })
+	})
+	for _, f := range flights {
+		got := f.wait(t)
+		got.want(t, 200)
+	}
+	a.awaitGone()
 	a.awaitIdle()
 }
