@@ -149,7 +149,11 @@ func (l *layout) nodeList() []any {
 
 func (p *provider) adapter() map[string]any {
 	if p.url != "" {
-		return map[string]any{"id": "a-" + p.id, "type": "openai_compat", "base_url": p.url}
+		kind := "openai_compat"
+		if p.kind == "ollama" {
+			kind = p.kind
+		}
+		return map[string]any{"id": "a-" + p.id, "type": kind, "base_url": p.url}
 	}
 	if len(p.command) > 0 {
 		a := map[string]any{"id": "a-" + p.id, "type": "cli", "command": p.command}
