@@ -125,7 +125,7 @@ func unreachable(address string, err error) Failure {
 		f.Code, f.Cure = "tls", "set node.tls.ca to the file of the authority that signed the edge's certificate"
 	case errors.As(err, &host):
 		f.Code, f.Cure = "tls", "set node.tls.server_name to a name that stands in the edge's certificate"
-	case strings.Contains(f.Cause, "TLS with edge"):
+	case strings.Contains(f.Cause, "TLS with edge"), strings.Contains(f.Cause, "tls: "): // a refused certificate shows in the first read
 		f.Code, f.Cure = "tls", "compare node.tls with edge.tls; a client certificate may be wanted (node.tls.cert, node.tls.key)"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.Cure = "start edged there, or correct the port: its ready line shows the node listener as node=HOST:PORT"

@@ -131,6 +131,9 @@ func TestCheckTellsWhatIsWrongWithTLS(t *testing.T) {
 	c := newCluster(t, "n1")
 	plain := startEdge(t, c, nil)
 	secure := startEdge(t, c, func(o *nodelink.Options) { o.TLS = &tls.Config{Certificates: []tls.Certificate{cert}} })
+	strict := startEdge(t, c, func(o *nodelink.Options) {
+		o.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAnyClientCert}
+	})
 	for _, test := range []struct {
 		name, edge, code, cure string
 		tls                    configs.NodeTLS
@@ -138,6 +141,7 @@ func TestCheckTellsWhatIsWrongWithTLS(t *testing.T) {
 		{"right", secure.address, "", "", configs.NodeTLS{CA: authority(cert)}},
 		{"another authority", secure.address, "tls", "node.tls.ca", configs.NodeTLS{CA: authority(stranger)}},
 		{"another name", secure.address, "tls", "node.tls.server_name", configs.NodeTLS{CA: authority(cert), ServerName: "elsewhere"}},
+		{"an edge that wants a certificate", strict.address, "tls", "node.tls.cert", configs.NodeTLS{CA: authority(cert)}},
 		{"an edge without TLS", plain.address, "tls", "edge", configs.NodeTLS{CA: authority(cert)}},
 	} {
 		test.tls.Enabled = true
