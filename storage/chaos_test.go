@@ -20,7 +20,7 @@ import (
 
 var (
 	chaosSeed = flag.Uint64("storage.seed", 0, "seed of TestFaults; 0 = the time")
-	chaosFor  = flag.Duration("storage.for", 8*time.Second, "how long TestFaults makes faults")
+	chaosFor  = flag.Duration("storage.for", 5*time.Second, "how long TestFaults makes faults")
 )
 
 // clients admit and release at one replica, whatever becomes of it, and keep count of what they are told.

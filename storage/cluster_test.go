@@ -303,7 +303,7 @@ func TestFirstStartWaitsForAll(t *testing.T) {
 func TestLeaderDies(t *testing.T) {
 	c := newCluster(t, "e1", "e2", "e3").start()
 	configure(t, c.leader(), world(1, 1000))
-	for round := range 3 {
+	for round := range 2 {
 		l := c.leader()
 		f := c.follower()
 		x := runningAt(t, f, nil)
@@ -328,7 +328,9 @@ func TestLeaderDies(t *testing.T) {
 
 // TestMinorityRefuses: without a majority nothing is admitted, what is queued is refused before it has an effect.
 func TestMinorityRefuses(t *testing.T) {
-	c := newCluster(t, "e1", "e2", "e3").start()
+	c := newCluster(t, "e1", "e2", "e3")
+	c.tune = func(_ string, o *Options) { o.Cluster.SessionTTL = time.Second }
+	c.start()
 	configure(t, c.leader(), world(1, 1000))
 	f := c.follower()
 	x := runningAt(t, f, nil)
