@@ -141,9 +141,7 @@ func TestNodeLeavesWhatLeftTheMembership(t *testing.T) {
 	if !w.linkedTo("edge-2") {
 		t.Error("the link of an edge that left is cut")
 	}
-	end := func(edge fsm.EdgeID, by interface {
-		Do(context.Context, fsm.Command) (fsm.Outcome, error)
-	}) {
+	end := func(edge fsm.EdgeID, by nodelink.Commands) {
 		for _, l := range w.c.node("n1").Links {
 			if l.Edge == edge {
 				_, _ = by.Do(t.Context(), &fsm.LinkLost{Node: "n1", Generation: l.Generation, Reason: fsm.ReasonHeartbeat})

@@ -75,8 +75,8 @@ func TestSettleEndsUncountedRunsOfLivingLinks(t *testing.T) {
 		t.Error("stopped", got)
 	}
 	select {
-	case <-settled:
-		t.Error("it does not wait")
+	case err := <-settled:
+		t.Error("it does not wait:", err)
 	default:
 	}
 	r.end(1, 1, done())
