@@ -442,3 +442,25 @@ func TestRestartInAnyOrder(t *testing.T) {
 		x = runningAt(t, c.follower(), nil)
 	}
 }
+
+// TestCloseWithoutMajority: the last replicas to stop have commands that nobody can confirm, and stop all the same.
+func TestCloseWithoutMajority(t *testing.T) {
+	c := newCluster(t, "e1", "e2", "e3").start()
+	configure(t, c.leader(), world(1, 100))
+	f := c.follower()
+	x := runningAt(t, f, nil)
+	for _, id := range c.ids {
+		if id != f.options.Replica {
+			c.kill(id)
+		}
+	}
+	w := newWaiter()
+	x.Propose(&fsm.Cancel{Request: "r"}, w)
+	if err := f.Close(within(t)); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.wait(within(t)); err == nil {
+		t.Error("an outcome without a majority")
+	}
+	c.gone(f.options.Replica)
+}

@@ -11,7 +11,8 @@ var (
 	// ErrFailed: the store can't write. Whether the command takes effect is known only after the next start; nothing
 	// is acknowledged any more. Store.Err tells the cause.
 	ErrFailed = errors.New("storage failed")
-	// ErrClosed: the store was closed before the command was written; it had no effect.
+	// ErrClosed: the store was closed before the command was written; it had no effect, unless it had been sent to another
+	// replica already, which may still carry it out.
 	ErrClosed = errors.New("storage closed")
 	// ErrTooLarge: the command does not fit into an entry; it had no effect.
 	ErrTooLarge = errors.New("command too large")

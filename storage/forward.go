@@ -28,6 +28,7 @@ type forwarder struct {
 
 	lane    *openLane
 	to      string        // whose lane it is
+	resting bool          // nothing new is looked at before the wait is over: the leader took nothing
 	without time.Duration // since when there is no leader, on the store's clock; 0 = there is one
 }
 
@@ -48,12 +49,17 @@ func (f *forwarder) run() {
 	defer timer.Stop()
 	q := f.group.store.queue
 	for {
+		f.resting = false
 		wait := f.round()
 		if f.group.ctx.Err() != nil {
 			return
 		}
 		if wait <= 0 {
 			continue
+		}
+		more := q.forward
+		if f.resting {
+			more = nil
 		}
 		timer.Reset(wait)
 		select {
@@ -63,7 +69,7 @@ func (f *forwarder) run() {
 			return
 		case <-timer.C:
 		case <-f.kick:
-		case <-q.forward:
+		case <-more:
 		}
 	}
 }
@@ -82,6 +88,7 @@ func (f *forwarder) round() time.Duration {
 	q.setForwarding(true)
 	if f.lane == nil || f.to != leader {
 		if !f.open(leader) {
+			f.resting = true
 			return forwardRetry
 		}
 		q.resend(0)
@@ -158,6 +165,7 @@ func (f *forwarder) send(batches []*batch) time.Duration {
 	if !ok || verdict != VerdictOverloaded {
 		f.drop()
 	}
+	f.resting = true
 	return forwardRetry
 }
 

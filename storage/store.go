@@ -403,14 +403,32 @@ func (s *Store) Close(ctx context.Context) error {
 	return nil
 }
 
-// drain waits until all commands under way have their outcome; without a leader, not for longer than anybody waits for one.
+// drain waits until all commands under way have their outcome. Without a leader they get none: then it is given up after as
+// long as anybody waits for one, which is no fault of this replica.
 func (s *Store) drain(ctx context.Context) error {
-	if s.group != nil && s.group.log != nil && s.group.log.leader() == "" {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, leaderless)
-		defer cancel()
+	if s.group == nil {
+		return s.queue.drain(ctx, nil)
 	}
-	return s.queue.drain(ctx, nil)
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- s.queue.drain(waiting, nil) }()
+	ticker := time.NewTicker(keepEach)
+	defer ticker.Stop()
+	for without := time.Duration(0); without < leaderless; {
+		select {
+		case err := <-done:
+			return err
+		case <-ticker.C:
+			if without += keepEach; s.group.log.leader() != "" {
+				without = 0
+			}
+		}
+	}
+	cancel()
+	<-done
+	s.logger.Warn("closed without a leader: commands under way have no outcome here")
+	return nil
 }
 
 // release stops everything that runs and lets the directory go. If something does not return from the disk, it gives
