@@ -135,6 +135,8 @@ func (w *world) rareStep(e *edge, n *node, s step) {
 		w.cut(e)
 	case opInstall:
 		w.install(e, w.edges[int(s.c)%len(w.edges)])
+	case opStrand:
+		w.strand(e, n)
 	case opUpgrade:
 		w.upgrade(e, s)
 	case opBusy:
@@ -189,6 +191,44 @@ func (w *world) breakData(e *edge, s step) {
 	w.net = keep
 	w.tally["data connections broken"]++
 	e.stop(x)
+}
+
+// strand leaves a node with the link to one edge, ends that edge's session though it lives, and has the node register with
+// the others before it can know: the machine has taken back what runs.
+func (w *world) strand(e *edge, n *node) {
+	x := e.session
+	if !e.up || x == nil || len(w.edges) < 2 {
+		return
+	}
+	for _, o := range w.edges {
+		if o == e || !o.up {
+			continue
+		}
+		if c := n.conns[o]; c != nil {
+			n.loses(c)
+		}
+		if c := o.links[n.id]; c != nil {
+			c.edgeLoses(fsm.ReasonHeartbeat, true)
+		}
+		w.settle()
+		o.flush(9)
+	}
+	for range len(w.net) {
+		w.carry(0)
+	}
+	for range 6 {
+		w.log.commit(4, false)
+	}
+	w.log.accept(e, fsm.Batch{Commands: []fsm.Command{&fsm.EndSession{Edge: e.id, Session: x.id, Reason: fsm.ReasonSessionEnded}}})
+	for range 6 {
+		w.log.commit(4, false)
+	}
+	for _, o := range w.edges {
+		if o != e {
+			n.dial(o)
+		}
+	}
+	w.tally["nodes stranded"]++
 }
 
 // twin is another process that uses the node's name; the one before it dies.
