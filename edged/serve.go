@@ -89,7 +89,7 @@ func (s *servers) stop(d *Daemon) error {
 	d.log.Info("stopping", "edge", d.self.ID, "open_requests", d.admission.Open())
 	d.admission.Stop()
 	close(d.quit)
-	if d.store.Err() != nil {
+	if d.store.Err() != nil || d.leader() == "" {
 		d.admission.TurnAway() // no slot can be given to them any more, so they need not wait for what runs
 	}
 	s.drain(d)
