@@ -435,8 +435,8 @@ func (q *queue) drain(ctx context.Context, l *lane) error {
 	d := &drained{lane: l, empty: empty}
 	q.draining = append(q.draining, d)
 	q.settleDrains()
-	q.mu.Unlock()
 	q.wake()
+	q.mu.Unlock()
 	select {
 	case <-empty:
 		return nil
