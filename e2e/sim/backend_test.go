@@ -14,6 +14,9 @@ import (
 //   - a call whose lease had gone back before its dispatch came to the node, or that came while the node registered and
 //     could not name it any more: the gate's business, which the real one sees to.
 func (w *world) countCalls(n *node, fresh *call) {
+	if n.ended[fresh.generation] {
+		w.failf("a call of lease %d begins over %s/%d, of which the node knows that it has ended", fresh.lease, n.id, fresh.generation)
+	}
 	busy := 0
 	for _, r := range n.runs {
 		if r.provider != fresh.provider || w.see.excused[r.lease] {
