@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"iop/configs"
 	"iop/edged/adminapi"
@@ -21,6 +22,30 @@ import (
 
 // newcomers lets new machines in: it is bootstrap's Host.
 type newcomers struct{ d *Daemon }
+
+// A token that was made through another replica may not have arrived here yet: it is looked for this often.
+const (
+	joinLooks = 5
+	joinPause = 100 * time.Millisecond
+)
+
+// awaitJoin tells whether a join token is known here.
+func (n newcomers) awaitJoin(ctx context.Context, token fsm.TokenHash) (known bool) {
+	for look := range joinLooks {
+		if look > 0 {
+			select {
+			case <-time.After(joinPause):
+			case <-ctx.Done():
+				return false
+			}
+		}
+		n.d.store.View(func(m *fsm.Machine) { known = m.HasJoin(token) })
+		if known {
+			return true
+		}
+	}
+	return false
+}
 
 // nodeToken gives the hash of the token that a node got by joining.
 func (d *Daemon) nodeToken(id fsm.NodeID) (hash fsm.TokenHash, joined bool) {
@@ -39,9 +64,7 @@ func (d *Daemon) newBootstrap() *bootstrap.Server {
 // Redeem uses a join token. What is not known here is refused without a word to the log of the cluster, which nobody
 // without a token may fill.
 func (n newcomers) Redeem(ctx context.Context, token, nodeToken [32]byte) (*bootstrap.Welcome, error) {
-	known := false
-	n.d.store.View(func(m *fsm.Machine) { known = m.HasJoin(token) })
-	if !known {
+	if !n.awaitJoin(ctx, token) {
 		return nil, bootstrap.ErrUnknownToken
 	}
 	out, err := n.d.store.Do(ctx, &fsm.RedeemJoin{Token: token, NodeToken: nodeToken})
