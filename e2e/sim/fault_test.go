@@ -135,6 +135,8 @@ func (w *world) rareStep(e *edge, n *node, s step) {
 		w.cut(e)
 	case opInstall:
 		w.install(e, w.edges[int(s.c)%len(w.edges)])
+	case opLag:
+		e.lag = 1 + int(s.c)%5
 	case opStrand:
 		w.strand(e, n)
 	case opUpgrade:

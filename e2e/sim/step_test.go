@@ -52,13 +52,14 @@ const (
 	opInstall              // a replica loses its disk and is given another's snapshot
 	opUpgrade              // the level rises, an edge moves, the replicas compare themselves
 	opStrand               // a node has one link, whose session ends while its edge lives, and dials the others
+	opLag                  // a replica is slow to apply, for some rounds
 	ops
 )
 
 var opNames = [ops]string{
 	"round", "admit", "retry", "leave", "finish", "break", "not-run", "flush", "resend", "carry", "lose", "double", "commit",
 	"apply", "wait", "wall", "slow", "lead", "kill-edge", "open-edge", "end-session", "snapshot", "dial", "node-loses",
-	"edge-loses", "deafen", "data", "report", "lie", "kill-node", "open-node", "twin", "health", "drain", "config", "stale", "collide", "busy", "cut", "install", "upgrade", "strand",
+	"edge-loses", "deafen", "data", "report", "lie", "kill-node", "open-node", "twin", "health", "drain", "config", "stale", "collide", "busy", "cut", "install", "upgrade", "strand", "lag",
 }
 
 // step is one thing that happens; what a, b and c mean is up to its op.
@@ -75,7 +76,7 @@ var usual = [ops]int{
 	opDouble: 4, opCommit: 12, opApply: 8, opWait: 9, opWall: 1, opSlow: 1, opLead: 1, opKillEdge: 1, opOpenEdge: 6, opEndSession: 1,
 	opSnapshot: 2, opDial: 8, opNodeLoses: 2, opEdgeLoses: 2, opDeafen: 2, opData: 2, opReport: 5, opLie: 1, opKillNode: 1, opOpenNode: 8,
 	opTwin: 1, opHealth: 2, opDrain: 1, opConfig: 2, opStale: 2, opCollide: 1, opBusy: 1,
-	opCut: 5, opInstall: 1, opUpgrade: 4, opStrand: 2,
+	opCut: 5, opInstall: 1, opUpgrade: 4, opStrand: 2, opLag: 3,
 }
 
 // steps gives the run of a seed. Each seed does without some kinds of faults and has more of others, so that long chains

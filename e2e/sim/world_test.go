@@ -165,7 +165,10 @@ func (w *world) round() {
 		w.log.commit(1, false)
 	}
 	for _, e := range w.edges {
-		e.apply(100)
+		if e.lag--; e.lag < 0 {
+			e.lag = 0
+			e.apply(100)
+		}
 	}
 	w.settle()
 	time.Sleep(time.Millisecond)
