@@ -10,6 +10,7 @@
 //
 //	world_test.go    all there is, and how a step is carried out
 //	log_test.go      the log and its leader: batches in, entries out; cluster time
+//	quorum_test.go   partitions, elections, sessions that the leader ends, new members
 //	edge_test.go     an edge: its replica, its session's batches, its process
 //	client_test.go   requests through the real admission
 //	link_test.go     connections between edges and nodes, as edged/nodelink and noded/edgelink command and answer
