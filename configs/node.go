@@ -13,7 +13,7 @@ type NodeSelf struct {
 	Edges     []string `json:"edges" required:"true" doc:"Node listeners of the edges, host:port. The node keeps a link to each."`
 	TLS       NodeTLS  `json:"tls" doc:"How to check the edge, and who we are."`
 	Plaintext bool     `json:"plaintext" doc:"Allow plain text to edges beyond loopback: the token and all prompts travel unencrypted."`
-	DataDir   string   `json:"data_dir" doc:"Directory for results of background requests, and for the runs of commands. Empty: no results are kept, and commands run in the directory for temporary files."`
+	DataDir   string   `json:"data_dir" doc:"Directory for results of background requests, for the runs of commands, and for where the cluster's edges are (edges.json). Empty: nothing is kept, and commands run in the directory for temporary files."`
 }
 
 // NodeTLS is how a node speaks TLS to its edges.
