@@ -149,6 +149,15 @@ func (n network) Join(ctx context.Context, to, self storage.Member, cluster stri
 	return fromPeer(n.Network.Join(ctx, peerlink.Member(to), peerlink.Member(self), cluster))
 }
 
+func (n network) Change(ctx context.Context, to storage.Member, c storage.Change) error {
+	return fromPeer(n.Network.Change(ctx, peerlink.Member(to), peerlink.Change(c)))
+}
+
+func (n network) Digest(ctx context.Context, to storage.Member, mark storage.Mark) (index uint64, digest [32]byte, err error) {
+	index, digest, err = n.Network.Digest(ctx, peerlink.Member(to), mark)
+	return index, digest, fromPeer(err)
+}
+
 // lane is a stream of batches to the leader.
 type lane struct{ *peerlink.Lane }
 
@@ -173,6 +182,15 @@ func (h host) ReadIndex(ctx context.Context) (index, term uint64, err error) {
 
 func (h host) Join(ctx context.Context, m peerlink.Member) error {
 	return toPeer(h.store.Join(ctx, storage.Member(m)))
+}
+
+func (h host) Change(ctx context.Context, c peerlink.Change) error {
+	return toPeer(h.store.Changed(ctx, storage.Change(c)))
+}
+
+func (h host) Digest(ctx context.Context, mark [32]byte) (index uint64, digest [32]byte, err error) {
+	index, digest, err = h.store.Digest(ctx, mark)
+	return index, digest, toPeer(err)
 }
 
 func (h host) Standing() peerlink.Standing {

@@ -17,7 +17,8 @@ type (
 
 	// DigestCheck states the digest that the leader's machine had after the entry at Index. It changes nothing but the
 	// index that Checked returns; whether a replica agrees is not the state's business but the replica's, which finds it
-	// in Result.Checks and compares. Outcome: Done, or Stale if Index is not between the last check and this entry.
+	// in Result.Checks and compares. Outcome: Done, or Stale if Index is not between the last check and this entry. One with
+	// Index 0 is always Stale and changes nothing: it marks a place in the log, at which replicas can be compared.
 	DigestCheck struct {
 		Index  uint64
 		Digest [32]byte

@@ -37,6 +37,7 @@ type digests struct {
 	before uint64 // index of the entry applied before; 0 = unknown
 	own    map[uint64]*digested
 	checks []fsm.DigestCheck // met before the own digest was ready
+	marks  []*atMark         // asked for or met lately, the newest last: verify.go
 }
 
 // digested is a digest of this replica, and the state that it is of.

@@ -37,6 +37,7 @@ type group struct {
 	silences map[string]*silence // belongs to keep
 	unknown  int                 // how often a leader said that it does not know this replica
 	askedAt  time.Time           // when tend asked the others last
+	contacts contacts            // when each was heard of last
 }
 
 // What a replica is refused for.
@@ -157,6 +158,7 @@ func (g *group) keep() {
 		now := time.Now()
 		step := min(now.Sub(last), 2*keepEach) // a process that was stopped has not heard of anybody for no time
 		last = now
+		g.hear(now)
 		if g.leading() {
 			g.endLost(g.book.logged(), step)
 		} else {

@@ -357,3 +357,21 @@ func (s *site) Join(ctx context.Context, to, self Member, _ string) error {
 	}
 	return other.Join(ctx, self)
 }
+
+// Change implements Network.
+func (s *site) Change(ctx context.Context, to Member, c Change) error {
+	other, err := s.reach(ctx, to)
+	if err != nil {
+		return err
+	}
+	return other.Changed(ctx, c)
+}
+
+// Digest implements Network.
+func (s *site) Digest(ctx context.Context, to Member, mark Mark) (uint64, [32]byte, error) {
+	other, err := s.reach(ctx, to)
+	if err != nil {
+		return 0, [32]byte{}, err
+	}
+	return other.Digest(ctx, mark)
+}

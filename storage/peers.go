@@ -40,6 +40,10 @@ type Network interface {
 	ReadIndex(ctx context.Context, to Member) (index, term uint64, err error)
 	// Join asks a replica, which is taken to be the leader, to take self into the cluster: Store.Join there.
 	Join(ctx context.Context, to Member, self Member, cluster string) error
+	// Change asks a replica, which is taken to be the leader, to change the membership: Store.Changed there.
+	Change(ctx context.Context, to Member, c Change) error
+	// Digest asks a replica for the digest of its state right after a mark in the log: Store.Digest there.
+	Digest(ctx context.Context, to Member, mark Mark) (index uint64, digest [32]byte, err error)
 }
 
 // Lane carries batches to the leader. One goroutine may send while another receives; Close ends both.

@@ -64,6 +64,7 @@ func (r *replica) apply(index, term uint64, data []byte) {
 	r.noted()
 	if r.digests != nil {
 		r.digests.applied(index, r.machine.Image)
+		r.digests.marked(e, r.machine.Image)
 	}
 	r.mu.Unlock()
 	r.applied.Store(index)

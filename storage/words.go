@@ -93,6 +93,9 @@ func tell(c fsm.Command) string {
 	case *fsm.RaiseLevel:
 		return fmt.Sprintf("feature level %d", c.Level)
 	case *fsm.DigestCheck:
+		if c.Index == 0 {
+			return "a mark at which the replicas' states are compared"
+		}
 		return fmt.Sprintf("the comparison of the replicas' states at index %d", c.Index)
 	case *fsm.Drain:
 		what := "provider " + string(c.Provider)

@@ -46,6 +46,34 @@ func (n *Network) Join(ctx context.Context, to, self Member, cluster string) err
 	return nil
 }
 
+// Change asks a replica, which is taken to be the leader, to change the membership. Errors as of ReadIndex.
+func (n *Network) Change(ctx context.Context, to Member, c Change) error {
+	p, err := n.peer(to)
+	if err != nil {
+		return asking("change", to, err)
+	}
+	if _, err := p.calls.Change(ctx, &peerpb.ChangeRequest{Remove: c.Remove, Transfer: c.Transfer, To: c.To}); err != nil {
+		return asking("change", to, err)
+	}
+	return nil
+}
+
+// Digest asks a replica for the digest of its state right after a mark in the log.
+func (n *Network) Digest(ctx context.Context, to Member, mark [32]byte) (index uint64, digest [32]byte, err error) {
+	p, err := n.peer(to)
+	if err != nil {
+		return 0, digest, asking("digest", to, err)
+	}
+	a, err := p.calls.Digest(ctx, &peerpb.DigestRequest{Mark: mark[:]})
+	if err != nil {
+		return 0, digest, asking("digest", to, err)
+	}
+	if len(a.Digest) != len(digest) {
+		return 0, digest, asking("digest", to, fmt.Errorf("%d bytes, not %d", len(a.Digest), len(digest)))
+	}
+	return a.Index, [32]byte(a.Digest), nil
+}
+
 func asking(what string, to Member, err error) error {
 	return fmt.Errorf("%s of %s at %s: %w", what, to.ID, to.Address, err)
 }

@@ -96,6 +96,8 @@ func cause(err error) error {
 		return fmt.Errorf("%w: %s", ErrStarting, s.Message())
 	case codes.PermissionDenied:
 		return told(s.Message())
+	case codes.Unimplemented:
+		return errors.New("the replica has an older version that does not know this; upgrade it")
 	case codes.DeadlineExceeded:
 		return fmt.Errorf("%w: %s", context.DeadlineExceeded, s.Message())
 	case codes.Canceled:

@@ -22,6 +22,13 @@ type Standing struct {
 	Members                                  []Member
 }
 
+// Change is a change of the membership; exactly one of Remove and Transfer is set.
+type Change struct {
+	Remove   string // take this replica out
+	Transfer bool   // hand leadership over
+	To       string // of Transfer: the next leader; "" = the one that is furthest
+}
+
 // Verdict is what a replica says to batches that came over a lane.
 type Verdict uint8
 
@@ -56,6 +63,10 @@ type Host interface {
 	Standing() Standing
 	// Join takes a replica in. Errors as of ReadIndex.
 	Join(ctx context.Context, m Member) error
+	// Change changes the membership. Errors as of ReadIndex.
+	Change(ctx context.Context, c Change) error
+	// Digest returns the digest of the state right after a mark in the log, once that is applied.
+	Digest(ctx context.Context, mark [32]byte) (index uint64, digest [32]byte, err error)
 }
 
 var (

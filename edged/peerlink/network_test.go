@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"time"
 )
 
 // both runs a test in plain text and with TLS.
@@ -169,5 +171,33 @@ func TestAddressOfAPeerChanges(t *testing.T) {
 	}
 	if got := fmt.Sprint(moved.host.taken(), old.host.taken()); got != "[x] []" {
 		t.Error(got)
+	}
+}
+
+// TestChangeAndDigest reach the other side with all that they say, and its refusals come back.
+func TestChangeAndDigest(t *testing.T) {
+	a, b := start(t, Options{ID: "a"}), start(t, Options{ID: "b"})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	want := []Change{{Remove: "c"}, {Transfer: true, To: "a"}, {Transfer: true}}
+	for _, c := range want {
+		if err := a.Change(ctx, b.member(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.host.mu.Lock()
+	if !slices.Equal(b.host.changes, want) {
+		t.Errorf("changes %v", b.host.changes)
+	}
+	b.host.mu.Unlock()
+	if err := a.Change(ctx, b.member(), Change{Remove: "nobody"}); !errors.Is(err, ErrNotLeader) {
+		t.Error(err)
+	}
+	if err := a.Change(ctx, b.member(), Change{}); err == nil {
+		t.Error("a change that changes nothing was taken")
+	}
+	index, digest, err := a.Digest(ctx, b.member(), [32]byte{1, 31: 9})
+	if err != nil || index != 7 || digest != [32]byte{2, 31: 9} {
+		t.Error(index, digest, err)
 	}
 }

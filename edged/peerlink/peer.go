@@ -104,7 +104,7 @@ func (p *peer) connect(ctx context.Context) (net.Conn, error) {
 
 // call says hello on each call, bounds it, and checks who answers.
 func (p *peer) call(ctx context.Context, method string, req, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	ctx, cancel := context.WithTimeout(ctx, p.n.o.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.n.callTime(method))
 	defer cancel()
 	ctx, err := p.say(ctx)
 	if err != nil {
@@ -115,6 +115,17 @@ func (p *peer) call(ctx context.Context, method string, req, reply any, c *grpc.
 		return cause(err)
 	}
 	return p.heard(header)
+}
+
+// slowTimes is how many CallTimeouts a call may take that waits for the log or an election.
+const slowTimes = 5
+
+func (n *Network) callTime(method string) time.Duration {
+	switch method {
+	case peerpb.PeerLink_Change_FullMethodName, peerpb.PeerLink_Digest_FullMethodName:
+		return slowTimes * n.o.CallTimeout
+	}
+	return n.o.CallTimeout
 }
 
 func (p *peer) say(ctx context.Context) (context.Context, error) {

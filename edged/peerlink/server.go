@@ -167,3 +167,35 @@ func (s service) Join(ctx context.Context, r *peerpb.JoinRequest) (*peerpb.JoinA
 	}
 	return &peerpb.JoinAnswer{}, nil
 }
+
+// Change asks the host to change the membership.
+func (s service) Change(ctx context.Context, r *peerpb.ChangeRequest) (*peerpb.ChangeAnswer, error) {
+	h := s.n.hosted()
+	switch {
+	case h == nil:
+		return nil, fault(ErrStarting)
+	case (r.Remove != "") == r.Transfer:
+		return nil, status.Error(codes.InvalidArgument, "change: it says not one thing to do")
+	}
+	if err := h.Change(ctx, Change{Remove: r.Remove, Transfer: r.Transfer, To: r.To}); err != nil {
+		return nil, fault(err)
+	}
+	return &peerpb.ChangeAnswer{}, nil
+}
+
+// Digest asks the host.
+func (s service) Digest(ctx context.Context, r *peerpb.DigestRequest) (*peerpb.DigestAnswer, error) {
+	h := s.n.hosted()
+	if h == nil {
+		return nil, fault(ErrStarting)
+	}
+	var mark [32]byte
+	if copy(mark[:], r.Mark) != len(mark) || len(r.Mark) != len(mark) {
+		return nil, status.Errorf(codes.InvalidArgument, "digest: a mark has %d bytes, not %d", len(mark), len(r.Mark))
+	}
+	index, digest, err := h.Digest(ctx, mark)
+	if err != nil {
+		return nil, fault(err)
+	}
+	return &peerpb.DigestAnswer{Index: index, Digest: digest[:]}, nil
+}

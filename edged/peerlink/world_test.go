@@ -128,6 +128,7 @@ type notes struct {
 	cluster string
 	got     []string
 	joined  []Member
+	changes []Change
 	verdict func(batches string) Verdict
 	stuck   chan struct{} // Forwarded waits for its end
 }
@@ -215,4 +216,19 @@ func await(t *testing.T, what string, fact func() bool) {
 			t.Fatalf("still not: %s", what)
 		}
 	}
+}
+
+func (h *notes) Change(_ context.Context, c Change) error {
+	if c.Remove == "nobody" {
+		return ErrNotLeader
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.changes = append(h.changes, c)
+	return nil
+}
+
+func (h *notes) Digest(_ context.Context, mark [32]byte) (uint64, [32]byte, error) {
+	mark[0]++
+	return 7, mark, nil
 }

@@ -811,6 +811,199 @@ func (*JoinAnswer) Descriptor() ([]byte, []int) {
 	return file_proto_peerpb_peer_proto_rawDescGZIP(), []int{12}
 }
 
+// ChangeRequest names one change of the membership.
+type ChangeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Remove        string                 `protobuf:"bytes,1,opt,name=remove,proto3" json:"remove,omitempty"`      // id of the replica to take out; "": none
+	Transfer      bool                   `protobuf:"varint,2,opt,name=transfer,proto3" json:"transfer,omitempty"` // hand leadership over
+	To            string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`              // of transfer: id of the next leader; "": whoever is furthest
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeRequest) Reset() {
+	*x = ChangeRequest{}
+	mi := &file_proto_peerpb_peer_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeRequest) ProtoMessage() {}
+
+func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_peerpb_peer_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
+func (*ChangeRequest) Descriptor() ([]byte, []int) {
+	return file_proto_peerpb_peer_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ChangeRequest) GetRemove() string {
+	if x != nil {
+		return x.Remove
+	}
+	return ""
+}
+
+func (x *ChangeRequest) GetTransfer() bool {
+	if x != nil {
+		return x.Transfer
+	}
+	return false
+}
+
+func (x *ChangeRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+type ChangeAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeAnswer) Reset() {
+	*x = ChangeAnswer{}
+	mi := &file_proto_peerpb_peer_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeAnswer) ProtoMessage() {}
+
+func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_peerpb_peer_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeAnswer.ProtoReflect.Descriptor instead.
+func (*ChangeAnswer) Descriptor() ([]byte, []int) {
+	return file_proto_peerpb_peer_proto_rawDescGZIP(), []int{14}
+}
+
+type DigestRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Mark          []byte                 `protobuf:"bytes,1,opt,name=mark,proto3" json:"mark,omitempty"` // 32 bytes, as in the log
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DigestRequest) Reset() {
+	*x = DigestRequest{}
+	mi := &file_proto_peerpb_peer_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DigestRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DigestRequest) ProtoMessage() {}
+
+func (x *DigestRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_peerpb_peer_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DigestRequest.ProtoReflect.Descriptor instead.
+func (*DigestRequest) Descriptor() ([]byte, []int) {
+	return file_proto_peerpb_peer_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *DigestRequest) GetMark() []byte {
+	if x != nil {
+		return x.Mark
+	}
+	return nil
+}
+
+type DigestAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`  // of the entry that has the mark
+	Digest        []byte                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"` // 32 bytes: of the state after that entry
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DigestAnswer) Reset() {
+	*x = DigestAnswer{}
+	mi := &file_proto_peerpb_peer_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DigestAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DigestAnswer) ProtoMessage() {}
+
+func (x *DigestAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_peerpb_peer_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DigestAnswer.ProtoReflect.Descriptor instead.
+func (*DigestAnswer) Descriptor() ([]byte, []int) {
+	return file_proto_peerpb_peer_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *DigestAnswer) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *DigestAnswer) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
 var File_proto_peerpb_peer_proto protoreflect.FileDescriptor
 
 const file_proto_peerpb_peer_proto_rawDesc = "" +
@@ -869,13 +1062,25 @@ const file_proto_peerpb_peer_proto_rawDesc = "" +
 	"\x04self\x18\x01 \x01(\v2\x13.iop.peer.v1.MemberR\x04self\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\"\f\n" +
 	"\n" +
-	"JoinAnswer2\xcc\x02\n" +
+	"JoinAnswer\"S\n" +
+	"\rChangeRequest\x12\x16\n" +
+	"\x06remove\x18\x01 \x01(\tR\x06remove\x12\x1a\n" +
+	"\btransfer\x18\x02 \x01(\bR\btransfer\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\"\x0e\n" +
+	"\fChangeAnswer\"#\n" +
+	"\rDigestRequest\x12\x12\n" +
+	"\x04mark\x18\x01 \x01(\fR\x04mark\"<\n" +
+	"\fDigestAnswer\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest2\xce\x03\n" +
 	"\bPeerLink\x129\n" +
 	"\aForward\x12\x14.iop.peer.v1.Batches\x1a\x14.iop.peer.v1.Verdict(\x010\x01\x129\n" +
 	"\x04Ping\x12\x18.iop.peer.v1.PingRequest\x1a\x17.iop.peer.v1.PingAnswer\x12E\n" +
 	"\bStanding\x12\x1c.iop.peer.v1.StandingRequest\x1a\x1b.iop.peer.v1.StandingAnswer\x12H\n" +
 	"\tReadIndex\x12\x1d.iop.peer.v1.ReadIndexRequest\x1a\x1c.iop.peer.v1.ReadIndexAnswer\x129\n" +
-	"\x04Join\x12\x18.iop.peer.v1.JoinRequest\x1a\x17.iop.peer.v1.JoinAnswerB\x12Z\x10iop/proto/peerpbb\x06proto3"
+	"\x04Join\x12\x18.iop.peer.v1.JoinRequest\x1a\x17.iop.peer.v1.JoinAnswer\x12?\n" +
+	"\x06Change\x12\x1a.iop.peer.v1.ChangeRequest\x1a\x19.iop.peer.v1.ChangeAnswer\x12?\n" +
+	"\x06Digest\x12\x1a.iop.peer.v1.DigestRequest\x1a\x19.iop.peer.v1.DigestAnswerB\x12Z\x10iop/proto/peerpbb\x06proto3"
 
 var (
 	file_proto_peerpb_peer_proto_rawDescOnce sync.Once
@@ -890,7 +1095,7 @@ func file_proto_peerpb_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_peerpb_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_proto_peerpb_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_proto_peerpb_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_proto_peerpb_peer_proto_goTypes = []any{
 	(Verdict_Kind)(0),        // 0: iop.peer.v1.Verdict.Kind
 	(*Hello)(nil),            // 1: iop.peer.v1.Hello
@@ -906,6 +1111,10 @@ var file_proto_peerpb_peer_proto_goTypes = []any{
 	(*ReadIndexAnswer)(nil),  // 11: iop.peer.v1.ReadIndexAnswer
 	(*JoinRequest)(nil),      // 12: iop.peer.v1.JoinRequest
 	(*JoinAnswer)(nil),       // 13: iop.peer.v1.JoinAnswer
+	(*ChangeRequest)(nil),    // 14: iop.peer.v1.ChangeRequest
+	(*ChangeAnswer)(nil),     // 15: iop.peer.v1.ChangeAnswer
+	(*DigestRequest)(nil),    // 16: iop.peer.v1.DigestRequest
+	(*DigestAnswer)(nil),     // 17: iop.peer.v1.DigestAnswer
 }
 var file_proto_peerpb_peer_proto_depIdxs = []int32{
 	1,  // 0: iop.peer.v1.HelloAnswer.hello:type_name -> iop.peer.v1.Hello
@@ -917,13 +1126,17 @@ var file_proto_peerpb_peer_proto_depIdxs = []int32{
 	7,  // 6: iop.peer.v1.PeerLink.Standing:input_type -> iop.peer.v1.StandingRequest
 	10, // 7: iop.peer.v1.PeerLink.ReadIndex:input_type -> iop.peer.v1.ReadIndexRequest
 	12, // 8: iop.peer.v1.PeerLink.Join:input_type -> iop.peer.v1.JoinRequest
-	4,  // 9: iop.peer.v1.PeerLink.Forward:output_type -> iop.peer.v1.Verdict
-	6,  // 10: iop.peer.v1.PeerLink.Ping:output_type -> iop.peer.v1.PingAnswer
-	8,  // 11: iop.peer.v1.PeerLink.Standing:output_type -> iop.peer.v1.StandingAnswer
-	11, // 12: iop.peer.v1.PeerLink.ReadIndex:output_type -> iop.peer.v1.ReadIndexAnswer
-	13, // 13: iop.peer.v1.PeerLink.Join:output_type -> iop.peer.v1.JoinAnswer
-	9,  // [9:14] is the sub-list for method output_type
-	4,  // [4:9] is the sub-list for method input_type
+	14, // 9: iop.peer.v1.PeerLink.Change:input_type -> iop.peer.v1.ChangeRequest
+	16, // 10: iop.peer.v1.PeerLink.Digest:input_type -> iop.peer.v1.DigestRequest
+	4,  // 11: iop.peer.v1.PeerLink.Forward:output_type -> iop.peer.v1.Verdict
+	6,  // 12: iop.peer.v1.PeerLink.Ping:output_type -> iop.peer.v1.PingAnswer
+	8,  // 13: iop.peer.v1.PeerLink.Standing:output_type -> iop.peer.v1.StandingAnswer
+	11, // 14: iop.peer.v1.PeerLink.ReadIndex:output_type -> iop.peer.v1.ReadIndexAnswer
+	13, // 15: iop.peer.v1.PeerLink.Join:output_type -> iop.peer.v1.JoinAnswer
+	15, // 16: iop.peer.v1.PeerLink.Change:output_type -> iop.peer.v1.ChangeAnswer
+	17, // 17: iop.peer.v1.PeerLink.Digest:output_type -> iop.peer.v1.DigestAnswer
+	11, // [11:18] is the sub-list for method output_type
+	4,  // [4:11] is the sub-list for method input_type
 	4,  // [4:4] is the sub-list for extension type_name
 	4,  // [4:4] is the sub-list for extension extendee
 	0,  // [0:4] is the sub-list for field type_name
@@ -940,7 +1153,7 @@ func file_proto_peerpb_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_peerpb_peer_proto_rawDesc), len(file_proto_peerpb_peer_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

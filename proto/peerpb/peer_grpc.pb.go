@@ -27,6 +27,8 @@ const (
 	PeerLink_Standing_FullMethodName  = "/iop.peer.v1.PeerLink/Standing"
 	PeerLink_ReadIndex_FullMethodName = "/iop.peer.v1.PeerLink/ReadIndex"
 	PeerLink_Join_FullMethodName      = "/iop.peer.v1.PeerLink/Join"
+	PeerLink_Change_FullMethodName    = "/iop.peer.v1.PeerLink/Change"
+	PeerLink_Digest_FullMethodName    = "/iop.peer.v1.PeerLink/Digest"
 )
 
 // PeerLinkClient is the client API for PeerLink service.
@@ -47,6 +49,10 @@ type PeerLinkClient interface {
 	ReadIndex(ctx context.Context, in *ReadIndexRequest, opts ...grpc.CallOption) (*ReadIndexAnswer, error)
 	// Join asks the leader to take a replica in.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinAnswer, error)
+	// Change asks the leader to take a replica out, or to hand leadership over.
+	Change(ctx context.Context, in *ChangeRequest, opts ...grpc.CallOption) (*ChangeAnswer, error)
+	// Digest asks for the digest of the state right after a mark in the log; it is answered once the mark is applied.
+	Digest(ctx context.Context, in *DigestRequest, opts ...grpc.CallOption) (*DigestAnswer, error)
 }
 
 type peerLinkClient struct {
@@ -110,6 +116,26 @@ func (c *peerLinkClient) Join(ctx context.Context, in *JoinRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *peerLinkClient) Change(ctx context.Context, in *ChangeRequest, opts ...grpc.CallOption) (*ChangeAnswer, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangeAnswer)
+	err := c.cc.Invoke(ctx, PeerLink_Change_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *peerLinkClient) Digest(ctx context.Context, in *DigestRequest, opts ...grpc.CallOption) (*DigestAnswer, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DigestAnswer)
+	err := c.cc.Invoke(ctx, PeerLink_Digest_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerLinkServer is the server API for PeerLink service.
 // All implementations must embed UnimplementedPeerLinkServer
 // for forward compatibility.
@@ -128,6 +154,10 @@ type PeerLinkServer interface {
 	ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexAnswer, error)
 	// Join asks the leader to take a replica in.
 	Join(context.Context, *JoinRequest) (*JoinAnswer, error)
+	// Change asks the leader to take a replica out, or to hand leadership over.
+	Change(context.Context, *ChangeRequest) (*ChangeAnswer, error)
+	// Digest asks for the digest of the state right after a mark in the log; it is answered once the mark is applied.
+	Digest(context.Context, *DigestRequest) (*DigestAnswer, error)
 	mustEmbedUnimplementedPeerLinkServer()
 }
 
@@ -152,6 +182,12 @@ func (UnimplementedPeerLinkServer) ReadIndex(context.Context, *ReadIndexRequest)
 }
 func (UnimplementedPeerLinkServer) Join(context.Context, *JoinRequest) (*JoinAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method Join not implemented")
+}
+func (UnimplementedPeerLinkServer) Change(context.Context, *ChangeRequest) (*ChangeAnswer, error) {
+	return nil, status.Error(codes.Unimplemented, "method Change not implemented")
+}
+func (UnimplementedPeerLinkServer) Digest(context.Context, *DigestRequest) (*DigestAnswer, error) {
+	return nil, status.Error(codes.Unimplemented, "method Digest not implemented")
 }
 func (UnimplementedPeerLinkServer) mustEmbedUnimplementedPeerLinkServer() {}
 func (UnimplementedPeerLinkServer) testEmbeddedByValue()                  {}
@@ -253,6 +289,42 @@ func _PeerLink_Join_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PeerLink_Change_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerLinkServer).Change(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerLink_Change_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerLinkServer).Change(ctx, req.(*ChangeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PeerLink_Digest_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DigestRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerLinkServer).Digest(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerLink_Digest_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerLinkServer).Digest(ctx, req.(*DigestRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PeerLink_ServiceDesc is the grpc.ServiceDesc for PeerLink service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -275,6 +347,14 @@ var PeerLink_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Join",
 			Handler:    _PeerLink_Join_Handler,
+		},
+		{
+			MethodName: "Change",
+			Handler:    _PeerLink_Change_Handler,
+		},
+		{
+			MethodName: "Digest",
+			Handler:    _PeerLink_Digest_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
