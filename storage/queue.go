@@ -45,7 +45,7 @@ type queue struct {
 	flight   map[batchKey]*batch // taken, no outcome yet
 	hurried  int                 // batches queued that must not linger
 	bytes    int64               // of all under way
-	oldest   time.Duration       // since when the oldest in flight is under way
+	oldest   time.Duration       // since when the oldest in flight is under way, or earlier
 	overload uint64
 	// What other replicas sent (foreign.go), and whose turn it is.
 	foreign      []*batch
@@ -145,7 +145,16 @@ func (q *queue) behind() bool {
 		}
 		since = q.lanes[0].queued[0].since
 	}
-	return q.clock()-max(since, q.ledSince) > behindMax
+	late := func() bool { return q.clock()-max(since, q.ledSince) > behindMax }
+	if !late() || len(q.flight) == 0 {
+		return late()
+	}
+	since = q.clock() // that one may have its outcome, and others came after it: a follower always has some under way
+	for _, b := range q.flight {
+		since = min(since, b.since)
+	}
+	q.oldest = since
+	return late()
 }
 
 // open returns the batch that the next command joins, nil if there is none.

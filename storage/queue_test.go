@@ -2,6 +2,7 @@ package storage
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -131,5 +132,29 @@ func TestClusterTimeStepsAreClamped(t *testing.T) {
 	mono -= time.Minute
 	if got := c.read(); got != 6*fsm.Second+300*fsm.Millisecond {
 		t.Errorf("time went back or on: %v", got)
+	}
+}
+
+// TestAlwaysUnderWayIsNotBehind: a follower has the next batch under way before the one before is answered; that is not a
+// log that does not keep up.
+func TestAlwaysUnderWayIsNotBehind(t *testing.T) {
+	now := time.Second
+	q := newQueue(func() time.Duration { return now })
+	l := &lane{id: 1}
+	var before *batch
+	for i := range 40 {
+		if err := q.put(l, admit(fmt.Sprint("r", i)), nobody{}, true); err != nil {
+			t.Fatalf("after %v: %v", now, err)
+		}
+		b := q.take()[0]
+		if before != nil && q.answered(1, before.seq, before.sum) == nil {
+			t.Fatal("no batch to answer")
+		}
+		before = b
+		now += behindMax / 10
+	}
+	now += 2 * behindMax
+	if err := q.put(l, admit("late"), nobody{}, true); !errors.Is(err, ErrOverloaded) {
+		t.Errorf("what is under way for too long goes unnoticed: %v", err)
 	}
 }
