@@ -83,7 +83,8 @@ func (x *exchange) tellFailure() {
 }
 
 // breakOff ends an answer whose head the client already has: a stream gets an error event, and then the connection is
-// broken, so that nobody can take it for complete: the last chunk is missing, or it is reset (see fragile).
+// broken, so that nobody can take it for complete: the last chunk is missing, or it is reset (see fragile). What the backend
+// has told as an event itself is not told again.
 func (x *exchange) breakOff() (abort bool) {
 	a := &x.answer
 	if waiting := a.early && !a.live; waiting || a.reader.events {
@@ -91,8 +92,10 @@ func (x *exchange) breakOff() (abort bool) {
 		if !waiting {
 			b = append(append(b, a.reader.end()...), a.reader.close()...)
 		}
-		b = append(b, "data: "...)
-		b = append(x.errorEvent(b), "\n\n"...)
+		if waiting || !a.reader.toldError() {
+			b = append(b, "data: "...)
+			b = append(x.errorEvent(b), "\n\n"...)
+		}
 		_ = x.send(b)
 	}
 	return true

@@ -20,6 +20,7 @@ type reader struct {
 	doc   docState
 	depth int
 	usage bool // at depth 2 of the usage object
+	wrong bool // the last document has an error object at its top
 	inKey bool // a string at hand is a key
 	field field
 	key   [keyBytesMax]byte
@@ -41,6 +42,7 @@ const (
 	fieldNone field = iota
 	fieldModel
 	fieldUsage
+	fieldError
 	fieldIn
 	fieldOut
 )
@@ -103,6 +105,9 @@ func (r *reader) end() []byte {
 	r.held = r.held[:0]
 	return r.out
 }
+
+// toldError tells whether the last document was an error, and is whole.
+func (r *reader) toldError() bool { return r.wrong && r.depth == 0 }
 
 // json follows p[i:end] of a document.
 func (r *reader) json(p []byte, i, end int) {
@@ -218,7 +223,9 @@ func (r *reader) between(p []byte, i int) {
 		r.doc = docOpen
 		r.depth++
 		if r.depth == 1 {
-			r.inKey = true
+			r.inKey, r.wrong = true, false
+		} else if r.depth == 2 && r.field == fieldError && c == '{' {
+			r.wrong = true
 		} else if r.depth == 2 && r.field == fieldUsage && c == '{' {
 			r.usage, r.inKey, r.field = true, true, fieldNone
 		}
@@ -258,6 +265,10 @@ func (r *reader) named() {
 	case "usage":
 		if r.depth == 1 {
 			r.field = fieldUsage
+		}
+	case "error":
+		if r.depth == 1 {
+			r.field = fieldError
 		}
 	case "prompt_tokens", "input_tokens":
 		if r.depth == 2 {
