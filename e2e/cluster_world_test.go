@@ -35,12 +35,17 @@ type cluster struct {
 	forks    []*cut.Fork
 	lines    map[string][]*cut.Proxy // by node, then replica
 	tls      bool
+	// border is how to start a replica's program if there is to be something between it and its system; nil = plainly.
+	border func(i int, path string, args ...string) (string, []string)
 }
 
 // newCluster starts n replicas and all nodes of the layout, and waits until every node has a ready link to each.
-func newCluster(t testing.TB, l layout, n int) *cluster {
+func newCluster(t testing.TB, l layout, n int, prepared ...func(*cluster)) *cluster {
 	t.Helper()
 	c := newEmptyCluster(t, l, n)
+	for _, prepare := range prepared {
+		prepare(c)
+	}
 	for i := range n {
 		c.launch(i)
 	}
@@ -120,12 +125,15 @@ func (c *cluster) public(i int) string {
 func (c *cluster) at(i int) *world { return c.replicas[i] }
 
 // file renders the file of replica i.
-func (c *cluster) file(i int) []byte {
+func (c *cluster) file(i int) []byte { return c.render(c.layout, i) }
+
+// render renders the file of replica i under a layout that need not be the cluster's.
+func (c *cluster) render(l layout, i int) []byte {
 	peers := []any{}
 	for j := range c.replicas {
 		peers = append(peers, map[string]any{"id": c.id(j), "address": c.public(j)})
 	}
-	l := c.layout
+	more, _ := l.edge["cluster"].(map[string]any)
 	l.edge = maps.Clone(l.edge)
 	if l.edge == nil {
 		l.edge = map[string]any{}
@@ -134,9 +142,7 @@ func (c *cluster) file(i int) []byte {
 		"openai": c.own(i, 8080), "node": c.own(i, 7443), "admin": c.own(i, 9080), "cluster": c.own(i, 7400),
 	}
 	member := map[string]any{"peers": peers}
-	if more, ok := c.layout.edge["cluster"].(map[string]any); ok {
-		maps.Copy(member, more)
-	}
+	maps.Copy(member, more)
 	l.edge["cluster"] = member
 	if c.tls {
 		home := filepath.Join(c.dir, "certs", "edges", c.id(i))
@@ -165,7 +171,11 @@ func (c *cluster) secure() {
 func (c *cluster) launch(i int) {
 	c.t.Helper()
 	w := c.at(i)
-	p := spawn(c.t, c.id(i), nil, program(c.t, "edged"), "--config", w.write("edge.yaml", c.file(i)), "--log-level", or(c.layout.log, "debug"))
+	path, args := program(c.t, "edged"), []string{"--config", w.write("edge.yaml", c.file(i)), "--log-level", or(c.layout.log, "debug")}
+	if c.border != nil {
+		path, args = c.border(i, path, args...)
+	}
+	p := spawn(c.t, c.id(i), nil, path, args...)
 	c.all = append(c.all, p)
 	w.edge = &edge{process: p, openai: c.own(i, 8080), node: c.own(i, 7443), admin: c.own(i, 9080)}
 }

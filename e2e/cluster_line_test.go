@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"iop/edged/adminapi"
+)
+
+// queueLine is a row of clients at the model line, which has one slot, in an order that the test knows. The one in front
+// runs and is held. Whose replica goes away comes again at another one, with its Idempotency-Key or just with the same
+// request.
+type queueLine struct {
+	x       *rush
+	name    string
+	seen    int // runs before
+	clients []*queuer
+}
+
+// queuer is a client in the line.
+type queuer struct {
+	ask  ask
+	done chan *job
+}
+
+// lineUp puts one client after the other into the line, through the given replicas in turn; the first of them runs.
+func (x *rush) lineUp(name string, at ...int) *queueLine {
+	x.c.t.Helper()
+	l := &queueLine{x: x, name: name, seen: x.line.Stats().Total}
+	for k, i := range at {
+		a := ask{model: "line", tag: fmt.Sprint(name, "-", k), stream: k%2 == 0}
+		if k%3 != 1 {
+			a.key = a.tag
+		}
+		l.join(a, i)
+		await(x.c.t, fmt.Sprintf("%s stands in line", a.tag), func() bool {
+			if k == 0 {
+				return x.line.Stats().Held == 1
+			}
+			return len(l.waiters(i)) == k
+		})
+	}
+	return l
+}
+
+func (l *queueLine) join(a ask, at int) {
+	q := &queuer{ask: a, done: make(chan *job, 1)}
+	l.clients = append(l.clients, q)
+	l.x.wait.Go(func() {
+		j := &job{ask: a}
+		if t := l.x.try(j, at, 0); !t.whole() {
+			if a.key == "" {
+				l.awaitDetached(at)
+			}
+			l.x.serve(j, (at+1)%len(l.x.c.replicas), 0)
+		}
+		q.done <- j
+	})
+}
+
+// awaitDetached waits, for a client without a key, until the others know that its replica is gone: only then is its place
+// for whoever sends the same request. Before, it would be another client's.
+func (l *queueLine) awaitDetached(at int) {
+	for l.x.ctx.Err() == nil {
+		text, err := tryFetch(l.x.c.own((at+1)%len(l.x.c.replicas), 9080), "/queue")
+		if err == nil && bytes.Contains(text, []byte(`"detached"`)) {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// waiters are those in line, as a replica sees them.
+func (l *queueLine) waiters(at int) []adminapi.Waiter {
+	l.x.c.t.Helper()
+	return slices.DeleteFunc(l.x.c.at(at).waiters(), func(w adminapi.Waiter) bool { return w.Model != "line" })
+}
+
+// awaitWaiting waits until n clients wait in line, none of them detached or at one of the replicas that are gone, as
+// another replica sees it.
+func (l *queueLine) awaitWaiting(at, n int, gone ...int) {
+	l.x.c.t.Helper()
+	await(l.x.c.t, fmt.Sprintf("%d of %s wait", n, l.name), func() bool {
+		ws := l.waiters(at)
+		return len(ws) == n && !slices.ContainsFunc(ws, func(w adminapi.Waiter) bool {
+			return w.State != "waiting" || slices.ContainsFunc(gone, func(i int) bool { return w.Edge == l.x.c.id(i) })
+		})
+	})
+}
+
+// serve lets one after the other run and wants them in their order, each once and whole.
+func (l *queueLine) serve() {
+	t, b := l.x.c.t, l.x.line
+	t.Helper()
+	var want []string
+	for k, q := range l.clients {
+		want = append(want, q.ask.tag)
+		await(t, fmt.Sprintf("number %d of %s runs", k, l.name), func() bool { s := b.Stats(); return s.Held == 1 && s.Total == l.seen+k+1 })
+		b.Let(1)
+	}
+	for _, q := range l.clients {
+		select {
+		case j := <-q.done:
+			last := j.tries[len(j.tries)-1]
+			if text := last.answer.text(); !last.whole() || text != " 1 2 3" {
+				t.Errorf("%s got %q at last", q.ask.tag, text)
+			}
+		case <-time.After(patience):
+			t.Fatalf("%s was not served", q.ask.tag)
+		}
+	}
+	if got := b.Tags()[l.seen:]; !slices.Equal(got, want) {
+		t.Errorf("served in the order %v, want %v", got, want)
+	}
+}
