@@ -150,14 +150,15 @@ func (x *exchange) refused(err error) {
 	x.fail = f
 }
 
-// Queued is called when the request waits, and then again and again. From the second time on a stream gets comments,
-// since proxies cut connections that say nothing.
+// Queued is called when the request waits, at each Tick from then on, and when it waits anew: it went to a provider that
+// did not run it, or this edge lost its session. From the second time on a stream gets comments, since proxies cut
+// connections that say nothing; what gets no signs of life keeps its status open however often it is called.
 func (x *exchange) Queued(position int) {
-	if !x.answer.queued {
-		x.answer.queued = true
-		return
+	again := x.answer.queued
+	x.answer.queued = true
+	if again && x.streams && x.s.o.QueueKeepalive > 0 {
+		x.keepAlive(position)
 	}
-	x.keepAlive(position)
 }
 
 // Dispatch exchanges the request with the granted provider.
