@@ -37,18 +37,31 @@ func (s *Store) Join(ctx context.Context, m Member) error {
 	return s.group.await(ctx, "take replica "+m.ID+" in", f(raft.ServerID(m.ID), raft.ServerAddress(m.Address), 0, 0))
 }
 
+// TakeIn has the leader take a replica in, whichever replica that is; it gets a vote when it has caught up. ErrNoLeader:
+// there was none until ctx ended.
+func (s *Store) TakeIn(ctx context.Context, m Member) error {
+	for {
+		err := s.Join(ctx, m)
+		if errors.Is(err, ErrNotLeader) && s.group.running.Load() != nil {
+			if to, ok := s.group.book.find(s.group.log.leader()); ok && to.ID != s.options.Replica {
+				err = s.group.options.Network.Join(ctx, to, m, s.Cluster())
+			}
+		}
+		if !errors.Is(err, ErrNotLeader) && !errors.Is(err, ErrNoLeader) {
+			return err
+		}
+		select {
+		case <-time.After(askEach):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ErrNoLeader, err)
+		}
+	}
+}
+
 // AddMember takes a replica in and returns when it has caught up and votes. A follower has the leader do it. If ctx ends
 // first, it goes on.
 func (s *Store) AddMember(ctx context.Context, m Member) error {
-	err := s.Join(ctx, m)
-	if errors.Is(err, ErrNotLeader) && s.group.running.Load() != nil {
-		to, ok := s.group.book.find(s.group.log.leader())
-		if !ok {
-			return err
-		}
-		err = s.group.options.Network.Join(ctx, to, m, s.Cluster())
-	}
-	if err != nil {
+	if err := s.TakeIn(ctx, m); err != nil {
 		return err
 	}
 	return s.group.until(ctx, "wait until replica "+m.ID+" has caught up", func() bool {

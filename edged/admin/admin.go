@@ -50,6 +50,8 @@ type Options struct {
 	History func() []adminapi.ConfigRevision
 	// Past tells what was; nil = nothing is told.
 	Past Past
+	// Cluster shows and changes the members, under /cluster; nil = there is no such route.
+	Cluster Cluster
 	// Metrics serves GET /metrics; nil = 404.
 	Metrics http.Handler
 	// Token is demanded as a bearer token of every call but GET /healthz; "" = none is.
@@ -117,6 +119,9 @@ func (a *api) routes() http.Handler {
 	}
 	if a.Drain != nil {
 		mux.Handle("/drain", only(http.HandlerFunc(a.drain), http.MethodPost))
+	}
+	if a.Cluster != nil {
+		a.clusterRoutes(mux)
 	}
 	if a.Metrics != nil {
 		mux.Handle("/metrics", readOnly(a.Metrics))

@@ -73,7 +73,7 @@ func notFound(r *http.Request) (any, error) {
 		Code:    "not_found",
 		Message: "there is nothing at " + r.URL.Path,
 		Cure: "the admin listener has /status, /providers, /providers/{id}, /nodes, /models, /leases, /leases/{id}, /queue, /requests/{id}, " +
-			"/config, /config/history, /refresh, /nodes/{id}/join, /drain, /watch, /metrics and /healthz; the OpenAI API is on another port",
+			"/config, /config/history, /refresh, /nodes/{id}/join, /drain, /cluster, /watch, /metrics and /healthz; the OpenAI API is on another port",
 		Status: http.StatusNotFound,
 	}
 }
