@@ -426,7 +426,9 @@ func (s *Store) drain(ctx context.Context) error {
 		}
 	}
 	cancel()
-	<-done
+	if err := <-done; err == nil {
+		return nil // the last outcome came just now
+	}
 	s.logger.Warn("closed without a leader: commands under way have no outcome here")
 	return nil
 }
