@@ -52,6 +52,8 @@ type Provider struct {
 	// Adapter names one of the node's adapters.
 	Adapter string   `json:"adapter" required:"true" doc:"Id of one of the node's adapters."`
 	Models  []string `json:"models" doc:"Model names that the backend serves."`
+	// Capabilities are read by Capable.
+	Capabilities []Capability `json:"capabilities,omitempty" doc:"Routes that the backend has beyond chat, completions and embeddings: responses (its own is trusted as it is), messages, rerank, score, audio, images, tokenize, moderations, other (every other POST /v1/... that names a model). Absent: messages for llamacpp, vllm and ollama. [chat]: none. Needs an adapter of type openai_compat or ollama."`
 
 	Capacity            int   `json:"capacity,omitempty" min:"1" max:"1000000" doc:"Requests at the same time. Absent only for cli: unlimited."`
 	LongContextCapacity *int  `json:"long_context_capacity,omitempty" min:"0" max:"1000000" doc:"Long requests at the same time, out of capacity. Absent: not counted. 0: takes none."`

@@ -119,6 +119,7 @@ func (p *Provider) check(r *report, at string) {
 	}
 	p.checkCapacity(r, at)
 	p.checkContext(r, at)
+	p.checkCapabilities(r, at)
 	if h := p.HealthCheck; h != nil && h.Path != "" && !r.failed(at+".health_check.path") {
 		if u, err := url.Parse(h.Path); err != nil || !strings.HasPrefix(h.Path, "/") || u.Host != "" {
 			r.problem(at+".health_check.path", "is not a path", "begin with /, for example /health")

@@ -11,6 +11,7 @@ import (
 	"iop/edged/metrics"
 	"iop/edged/nodelink"
 	"iop/edged/openai"
+	"iop/edged/refresh"
 	"iop/fsm"
 	"iop/storage"
 )
@@ -88,7 +89,7 @@ func publicView(c *configs.Cluster) (*openai.View, error) {
 		for _, p := range n.Providers {
 			v.Providers = append(v.Providers, openai.Provider{
 				ID: fsm.ProviderID(p.ID), Adapter: p.Adapter, OpenAI: types[p.Adapter] == configs.AdapterOpenAI,
-				Unlimited: p.Capacity == 0, Models: p.Models,
+				Unlimited: p.Capacity == 0, Models: p.Models, Can: refresh.Can(&p, types[p.Adapter]),
 			})
 		}
 	}

@@ -40,6 +40,8 @@ type Provider struct {
 	OpenAI bool
 	// Unlimited: it has no bound, so it can be addressed directly, beside the queue (direct.go).
 	Unlimited bool
+	// Can are the kinds of requests that it takes.
+	Can fsm.Needs
 	// Models are the names that it serves, the one to use if none is named first.
 	Models []string
 }

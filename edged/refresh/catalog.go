@@ -54,8 +54,13 @@ func provider(p *configs.Provider, node fsm.NodeID, adapter configs.AdapterType)
 		ContextWindow: p.ContextWindowTokens,
 		Priority:      p.Priority,
 		Enabled:       p.Enabled,
-		Can:           can(adapter),
+		Can:           Can(p, adapter),
 	}
+}
+
+// Can is what a provider can do behind an adapter of this type.
+func Can(p *configs.Provider, adapter configs.AdapterType) fsm.Needs {
+	return can(adapter) | beyond(p.Capable(adapter))
 }
 
 // can is what the node can make of a request through an adapter of this type.
@@ -67,6 +72,38 @@ func can(adapter configs.AdapterType) fsm.Needs {
 		return fsm.NeedChat | fsm.NeedCompletions | fsm.NeedEmbeddings
 	case configs.AdapterCLI:
 		return fsm.NeedChat
+	}
+	return 0
+}
+
+// beyond is what a provider has that not every backend of its kind has.
+func beyond(names []configs.Capability) (n fsm.Needs) {
+	for _, name := range names {
+		n |= needOf(name)
+	}
+	return n
+}
+
+func needOf(name configs.Capability) fsm.Needs {
+	switch name {
+	case configs.CapabilityResponses:
+		return fsm.NeedResponses
+	case configs.CapabilityMessages:
+		return fsm.NeedMessages
+	case configs.CapabilityRerank:
+		return fsm.NeedRerank
+	case configs.CapabilityScore:
+		return fsm.NeedScore
+	case configs.CapabilityAudio:
+		return fsm.NeedAudio
+	case configs.CapabilityImages:
+		return fsm.NeedImages
+	case configs.CapabilityTokenize:
+		return fsm.NeedTokenize
+	case configs.CapabilityModerations:
+		return fsm.NeedModerations
+	case configs.CapabilityOther:
+		return fsm.NeedOther
 	}
 	return 0
 }

@@ -54,6 +54,7 @@ var rules = []rule{
 	{at: "nodes[].providers[].label", class: RestartRequired}, // another word for the type
 	{at: "nodes[].providers[].adapter", class: RestartRequired},
 	{at: "nodes[].providers[].models", class: Live},
+	{at: "nodes[].providers[].capabilities", class: Live},
 	{at: "nodes[].providers[].capacity", class: Live},
 	{at: "nodes[].providers[].long_context_capacity", class: Live},
 	{at: "nodes[].providers[].context_window_tokens", class: Live},

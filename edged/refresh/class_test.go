@@ -88,7 +88,7 @@ func TestTheTable(t *testing.T) {
 	live := []string{
 		"provider_pool.max_queue", "provider_pool.queue_timeout_ms", "provider_pool.startup_grace_ms", "provider_pool.reattach_window_ms",
 		"provider_pool.fence_timeout_ms", "long_context_threshold_tokens", "models[]", "models[].id", "models[].providers[]",
-		"nodes[].providers[].capacity", "nodes[].providers[].long_context_capacity", "nodes[].providers[].priority",
+		"nodes[].providers[].capabilities", "nodes[].providers[].capacity", "nodes[].providers[].long_context_capacity", "nodes[].providers[].priority",
 		"nodes[].providers[].enabled", "nodes[].providers[].health_check", "nodes[].providers[].health_check.path",
 		"nodes[].providers[].health_check.interval_ms", "nodes[].providers[].models", "nodes[].providers[].context_window_tokens",
 		"nodes[].providers[].total_context_tokens", "nodes[].runtime.concurrency",
