@@ -20,7 +20,8 @@ var arrows = map[string][]string{
 	"edged/adminapi":       {},
 	"edged/dashboard":      {},
 	"edged/bootstrap":      {},
-	"edged/openai":         {"fsm", "edged/metrics"},
+	"edged/openai":         {"fsm", "edged/metrics", "edged/openai/respond"},
+	"edged/openai/respond": {},
 	"edged/admission":      {"fsm", "edged/metrics"},
 	"edged/refresh":        {"fsm", "configs", "edged/adminapi", "edged/metrics"},
 	"edged/nodelink":       {"fsm", "proto/nodepb", "edged/metrics"},
@@ -31,7 +32,7 @@ var arrows = map[string][]string{
 	"noded/gate":           {},
 	"noded/adapter":        {},
 	"noded/adapter/chat":   {},
-	"noded/adapter/ollama": {"noded/adapter", "noded/adapter/chat"},
+	"noded/adapter/ollama": {"noded/adapter", "noded/adapter/chat", "noded/adapter/ollama/recorded"},
 	"noded/adapter/demo":   {"noded/adapter", "noded/adapter/chat"},
 	"noded/adapter/cli":    {"noded/adapter", "noded/adapter/chat"},
 	"noded/edgelink":       {"proto/nodepb"},
@@ -46,6 +47,9 @@ var arrows = map[string][]string{
 	"e2e/cut":              {"..."},
 	"e2e/sim":              {"..."},
 	"e2e/wire":             {"..."},
+
+	"e2e/backend/talk":              {"..."},
+	"noded/adapter/ollama/recorded": {}, // what tests replay
 }
 
 // homes are which rooms may import a module of others, by the longest prefix that fits. A tilde stands for the tests of

@@ -17,6 +17,7 @@ import (
 
 	"iop/noded/adapter"
 	"iop/noded/adapter/ollama"
+	"iop/noded/adapter/ollama/recorded"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -124,19 +125,18 @@ func jsonAnswer(status int, body string) string {
 
 // What was recorded.
 const (
-	said1     = `{"model":"tiny","created_at":"2026-11-29T18:11:45.639019973Z","message":{"role":"assistant","content":" é1"},"done":false}`
-	said2     = `{"model":"tiny","created_at":"2026-11-29T18:11:45.645691783Z","message":{"role":"assistant","content":" 2"},"done":false}`
-	thought   = `{"model":"tiny","created_at":"2026-11-29T18:11:45.6Z","message":{"role":"assistant","content":"","thinking":"Hm."},"done":false}`
-	doneStop  = `{"model":"tiny","created_at":"2026-11-29T18:11:45.646893298Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","total_duration":296562612,"load_duration":281808913,"prompt_eval_count":3,"prompt_eval_duration":2993580,"eval_count":2,"eval_duration":10184165}`
-	doneLong  = `{"model":"tiny","created_at":"2026-11-29T18:11:59.34831852Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"length","total_duration":481099146,"load_duration":281605617,"prompt_eval_count":3,"prompt_eval_duration":2953406,"eval_count":62,"eval_duration":193491156}`
-	likely1   = `{"model":"tiny","created_at":"2026-11-29T18:11:45.6Z","message":{"role":"assistant","content":" 1"},"done":false,"logprobs":[{"token":" 1","logprob":-9.756175813890877e-7,"bytes":[32,49],"top_logprobs":[{"token":" 1","logprob":-9.756175813890877e-7,"bytes":[32,49]}]}]}`
-	called    = `{"model":"tiny","created_at":"2026-11-29T18:11:45.6Z","message":{"role":"assistant","content":"","tool_calls":[{"id":"call_a1","function":{"index":0,"name":"weather","arguments":{"city":"Paris"}}},{"id":"call_b2","function":{"index":1,"name":"now","arguments":{}}}]},"done":false}`
-	wrote     = `{"model":"tiny","created_at":"2026-11-29T18:12:00.833813469Z","response":" 1","done":false}`
-	wroteDone = `{"model":"tiny","created_at":"2026-11-29T18:12:00.833831105Z","response":"","done":true,"done_reason":"length","context":[655,656,268],"total_duration":4708876,"load_duration":2925374,"prompt_eval_count":3,"prompt_eval_duration":697673,"eval_count":1}`
-	loaded    = `{"model":"tiny","created_at":"2026-11-29T18:12:00.8Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"load"}`
-	brokeOff  = `{"error":"an error was encountered while running the model: CUDA error"}`
-
-	tooLong = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n37\r\n{\"error\":\"the input length exceeds the context length\"}\r\n0\r\n\r\n"
+	said1     = recorded.Said1
+	said2     = recorded.Said2
+	thought   = recorded.Thought
+	doneStop  = recorded.DoneStop
+	doneLong  = recorded.DoneLong
+	likely1   = recorded.Likely1
+	called    = recorded.Called
+	wrote     = recorded.Wrote
+	wroteDone = recorded.WroteDone
+	loaded    = recorded.Loaded
+	brokeOff  = recorded.BrokeOff
+	tooLong   = recorded.TooLong
 )
 
 // recorder is an adapter.Answer that keeps everything.
