@@ -111,6 +111,9 @@ func (s *servers) drain(d *Daemon) {
 	defer cancel()
 	err := d.admission.Drain(ctx)
 	s.cutOff()
+	background, stopped := context.WithTimeout(context.Background(), stopCut)
+	defer stopped()
+	d.openai.Stop(background)
 	if err == nil {
 		return
 	}

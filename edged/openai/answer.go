@@ -95,6 +95,9 @@ func (x *exchange) Head(status int, h http.Header) error {
 	} else {
 		a.reader.reset(events, served, x.name)
 	}
+	if x.resp != nil && x.headResponse(status, events) {
+		return nil
+	}
 	switch {
 	case a.early && !(events && status < http.StatusBadRequest):
 		return nil // it will be told as an event
@@ -113,6 +116,10 @@ func (x *exchange) goLive(sameLength bool) {
 	a := &x.answer
 	h := x.w.Header()
 	pass(h, a.header)
+	if x.resp != nil && x.resp.active {
+		delete(h, "Content-Encoding")
+		streamHeader(h)
+	}
 	if n := a.header["Content-Length"]; sameLength && len(n) == 1 {
 		h["Content-Length"] = n
 	}
@@ -130,6 +137,9 @@ func (x *exchange) goLive(sameLength bool) {
 func (x *exchange) Data(p []byte) error {
 	a := &x.answer
 	out := a.reader.write(p)
+	if x.resp != nil && x.resp.active {
+		return x.dataResponse(out)
+	}
 	if a.live {
 		if len(out) == 0 {
 			return nil
@@ -214,6 +224,10 @@ func (x *exchange) keepAlive(position int) {
 		x.ours(h)
 		x.fragile(true)
 		x.w.WriteHeader(http.StatusOK)
+	}
+	if x.resp != nil {
+		x.waitResponse()
+		return
 	}
 	b := append(a.buffer[:0], ": queued"...)
 	if position > 0 {

@@ -43,7 +43,7 @@ func (x *exchange) readBody(r *http.Request) *failure {
 			room := min(size, int64(bodyGrowth*len(x.body)))
 			if !x.charge(room) {
 				x.discard()
-				return &failure{kind: kindOverloaded, message: "The gateway holds as many large requests as it can at the moment. Try again after the time in Retry-After."}
+				return tooManyBodies()
 			}
 			x.body = grow(x.body, room)
 		}
@@ -95,6 +95,10 @@ func (x *exchange) unread(err error) *failure {
 	}
 	x.err = fmt.Errorf("%w: read body: %w", errLeft, err)
 	return &failure{kind: kindMalformed, message: "The body ended too early."}
+}
+
+func tooManyBodies() *failure {
+	return &failure{kind: kindOverloaded, message: "The gateway holds as many large requests as it can at the moment. Try again after the time in Retry-After."}
 }
 
 func tooLarge(limit int64) *failure {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"iop/edged/openai/respond"
 	"iop/fsm"
 )
 
@@ -39,6 +40,8 @@ type exchange struct {
 	raw       int64  // estimated input tokens, uncorrected
 	estimate  string // and corrected, for the header
 	hash      hash.Hash
+
+	resp *responding // of POST /v1/responses; else nil
 
 	out    Exchange
 	waited time.Duration
@@ -83,6 +86,9 @@ func (x *exchange) serve(r *http.Request) (abort bool) {
 	if x.fail == nil {
 		x.fail = x.prepare(r)
 	}
+	if x.fail == nil && x.resp != nil && x.resp.q.Background {
+		return x.submit(r.Context())
+	}
 	if x.fail == nil {
 		x.run(r.Context())
 	}
@@ -101,7 +107,7 @@ func (x *exchange) run(ctx context.Context) {
 	if t := x.catalog.LongThreshold; t > 0 && q.InputTokens >= t {
 		q.Class = fsm.ClassLong
 	}
-	if x.streams {
+	if x.streams && !x.inBackground() {
 		q.Tick = x.s.o.QueueKeepalive
 	}
 	x.estimate = strconv.FormatInt(q.InputTokens, 10)
@@ -169,7 +175,7 @@ func (x *exchange) Dispatch(ctx context.Context, g fsm.Grant, waited time.Durati
 	}
 	x.waited = waited
 	x.out = Exchange{
-		Grant: g, Adapter: p.Adapter, Method: x.r.Method, Path: target(x.r), Header: x.r.Header,
+		Grant: g, Adapter: p.Adapter, Method: x.r.Method, Path: x.target(), Header: x.r.Header,
 		Body: x.bodyFor(g.Served), Trace: first(x.r.Header["Traceparent"]),
 	}
 	if x.provKey != "" && p.OpenAI {
@@ -177,12 +183,20 @@ func (x *exchange) Dispatch(ctx context.Context, g fsm.Grant, waited time.Durati
 		defer x.r.Header.Del(x.catalog.ProviderAuth.TargetHeader)
 	}
 	x.answer.begin()
+	if x.resp != nil && x.respondAnew() != nil {
+		x.err = errLeft
+		return fsm.ReasonCanceled, false
+	}
 	end := x.s.o.Backend.Exchange(ctx, &x.out, x)
 	return x.ended(ctx, &end)
 }
 
-// target is the request's path and query as they were sent.
-func target(r *http.Request) string {
+// target is the request's path and query as they were sent, or what a response is made of.
+func (x *exchange) target() string {
+	r := x.r
+	if x.resp != nil {
+		return respond.Path
+	}
 	if strings.HasPrefix(r.RequestURI, "/") {
 		return r.RequestURI
 	}

@@ -67,6 +67,7 @@ var (
 	kindJSON         = kind{400, classRequest, "invalid_json", metrics.OutcomeMalformed, retryUseless}
 	kindEncoding     = kind{415, classRequest, "unsupported_content_encoding", metrics.OutcomeMalformed, retryUseless}
 	kindURL          = kind{404, classRequest, "unknown_url", metrics.OutcomeMalformed, retryUseless}
+	kindNoResponse   = kind{404, classRequest, "response_not_found", metrics.OutcomeMalformed, retryUseless}
 	kindMethod       = kind{405, classRequest, "method_not_allowed", metrics.OutcomeMalformed, retryUseless}
 	kindProvider     = kind{502, classServer, "provider_error", metrics.OutcomeBackendError, retryUnsaid}
 	kindProviderLate = kind{504, classServer, "provider_timeout", metrics.OutcomeBackendError, retryUnsaid}

@@ -20,7 +20,14 @@ func (x *exchange) finish() (abort bool) {
 	}
 	switch {
 	case a.writeErr != nil:
+		x.failJob()
 		return true
+	case x.resp != nil && x.resp.active && a.live && a.complete:
+		x.endResponse(a.reader.end())
+		if a.writeErr == nil {
+			x.fragile(false)
+		}
+		return a.writeErr != nil
 	case a.live && a.complete:
 		if rest := a.reader.end(); len(rest) > 0 {
 			_ = x.put(rest)
@@ -49,6 +56,10 @@ func (x *exchange) endPatience() {
 // sendWhole sends a buffered answer with its length.
 func (x *exchange) sendWhole() {
 	a := &x.answer
+	if x.resp != nil && x.resp.active {
+		x.wholeResponse()
+		return
+	}
 	a.buffer = append(a.buffer, a.reader.end()...)
 	h := x.w.Header()
 	pass(h, a.header)
@@ -87,6 +98,13 @@ func (x *exchange) tellFailure() {
 // has told as an event itself is not told again.
 func (x *exchange) breakOff() (abort bool) {
 	a := &x.answer
+	if x.resp != nil && (x.resp.active || a.early) {
+		if x.fail == nil {
+			x.fail = x.theirFailure()
+		}
+		x.failResponse()
+		return true
+	}
 	if waiting := a.early && !a.live; waiting || a.reader.events {
 		var b []byte
 		if !waiting {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -33,15 +34,28 @@ func (x *exchange) prepare(r *http.Request) *failure {
 	if f := x.readBody(r); f != nil {
 		return f
 	}
+	if f := x.look(r.Context()); f != nil {
+		return f
+	}
+	var ok bool
+	if x.provKey, ok = x.catalog.ProviderAuth.providerKey(r.Header); !ok {
+		return &failure{kind: kindProviderKey, message: "Your own key for the provider is missing. Send it in the header " + x.catalog.ProviderAuth.FromHeader + "."}
+	}
+	return nil
+}
+
+// look looks through the body.
+func (x *exchange) look(ctx context.Context) *failure {
 	if err := x.scan.scan(x.body); err != nil {
 		return badJSON(x.body, err)
 	}
 	if f := x.readModel(); f != nil {
 		return f
 	}
-	var ok bool
-	if x.provKey, ok = x.catalog.ProviderAuth.providerKey(r.Header); !ok {
-		return &failure{kind: kindProviderKey, message: "Your own key for the provider is missing. Send it in the header " + x.catalog.ProviderAuth.FromHeader + "."}
+	if x.route.responds {
+		if f := x.readResponse(ctx); f != nil {
+			return f
+		}
 	}
 	x.plan()
 	x.raw = x.scan.text.tokens()

@@ -12,12 +12,15 @@ type route struct {
 	path   string
 	needs  fsm.Needs
 	embeds bool // it generates nothing, so no generation policy applies
+	// responds: it is the Responses API, which is built on chat (responding.go).
+	responds bool
 }
 
 var (
 	routeChat        = route{path: "/v1/chat/completions", needs: fsm.NeedChat}
 	routeCompletions = route{path: "/v1/completions", needs: fsm.NeedCompletions}
 	routeEmbeddings  = route{path: "/v1/embeddings", needs: fsm.NeedEmbeddings, embeds: true}
+	routeResponses   = route{path: "/v1/responses", needs: fsm.NeedChat, responds: true}
 )
 
 // ServeHTTP answers a client.
@@ -33,6 +36,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		to = &routeCompletions
 	case "/v1/embeddings":
 		to = &routeEmbeddings
+	case "/v1/responses":
+		to = &routeResponses
 	default:
 		s.serveOther(w, r)
 		return
@@ -56,6 +61,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	s.boundAnswer(w)
 	w.Header()["X-Request-Id"] = []string{s.answerID(r, "")}
+	if strings.HasPrefix(r.URL.Path, responsesPath) && len(r.URL.Path) > len(responsesPath) {
+		s.serveResponses(w, r)
+		return
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		if s.gets(r.URL.Path) {
 			s.tell(w, notAllowed(w, r, "GET, HEAD"))
@@ -125,7 +134,7 @@ func notAllowed(w http.ResponseWriter, r *http.Request, allow string) *failure {
 
 func unknownURL(r *http.Request) *failure {
 	return &failure{kind: kindURL, message: "There is no " + shown(r.Method) + " " + shown(r.URL.Path) +
-		". Check the URL; this gateway serves /v1/chat/completions, /v1/completions, /v1/embeddings and /v1/models."}
+		". Check the URL; this gateway serves /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/responses and /v1/models."}
 }
 
 // shown is a client's text, short enough for a message.

@@ -18,6 +18,7 @@ type Options struct {
 	Runner  Runner       // required
 	Backend Backend      // required
 	Ready   func() error // why the edge is not ready, for GET /readyz; nil = it is
+	Store   Store        // of responses; nil = a MemoryStore
 	Metrics *metrics.Metrics
 	Logger  *slog.Logger
 
@@ -36,6 +37,7 @@ type Server struct {
 	life    [8]byte   // random, so that ids of different lives differ
 	count   atomic.Uint64
 	bodies  atomic.Int64 // bytes set aside for bodies, beyond bodyFirstBytes each
+	jobs    jobs         // responses that run in the background
 }
 
 // New returns a server without models: Swap gives it some.
@@ -51,6 +53,9 @@ func New(o Options) *Server {
 	}
 	if o.MaxBodies <= 0 {
 		o.MaxBodies = 1 << 30
+	}
+	if o.Store == nil {
+		o.Store = NewMemoryStore(0, 0)
 	}
 	orSpan(&o.BodyTimeout, 30*time.Second)
 	orSpan(&o.StallTimeout, 5*time.Minute)
