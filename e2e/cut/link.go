@@ -54,7 +54,7 @@ func (p *Proxy) pump(l *link, d Direction, from, to *net.TCPConn) {
 			if d == Up {
 				tail = p.look(l, tail, buf[:n])
 			}
-			switch p.gate(l, d, false) {
+			switch p.gate(l, d, n, false) {
 			case hold:
 				return // the connection is gone
 			case swallow:
@@ -86,16 +86,19 @@ func (p *Proxy) look(l *link, tail, piece []byte) []byte {
 }
 
 // gate waits while the direction is held (or, for the end of a connection, swallowed) and returns what to do; hold
-// means that the connection is gone.
-func (p *Proxy) gate(l *link, d Direction, end bool) mode {
+// means that the connection is gone. n is how many bytes wait.
+func (p *Proxy) gate(l *link, d Direction, n int, end bool) mode {
 	p.mu.Lock()
 	for !l.gone && (l.modes[d] == hold || end && l.modes[d] == swallow) {
 		p.turn.Wait()
 	}
-	m, gone, delay := l.modes[d], l.gone, p.delay
+	m, gone, delay, rate := l.modes[d], l.gone, p.delay, p.rate
 	p.mu.Unlock()
 	if gone {
 		return hold
+	}
+	if rate > 0 {
+		delay += time.Duration(n) * time.Second / time.Duration(rate)
 	}
 	if delay > 0 {
 		time.Sleep(delay)
@@ -105,7 +108,7 @@ func (p *Proxy) gate(l *link, d Direction, end bool) mode {
 
 // end hands the end of one direction on: an orderly one as such, anything else as a reset.
 func (p *Proxy) end(l *link, d Direction, to *net.TCPConn, err error) {
-	if p.gate(l, d, true) == hold {
+	if p.gate(l, d, 0, true) == hold {
 		return
 	}
 	if errors.Is(err, io.EOF) {

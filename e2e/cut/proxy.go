@@ -36,6 +36,7 @@ type Proxy struct {
 	modes   [2]mode // of new connections
 	refuse  bool
 	delay   time.Duration
+	rate    int    // bytes a second of one direction of one connection; 0 = no bound
 	pattern []byte // HoldAnswerTo
 	links   map[*link]bool
 	closed  bool
@@ -107,6 +108,13 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Unlock()
 }
 
+// Throttle carries at most so many bytes a second in each direction of each connection; 0 ends that.
+func (p *Proxy) Throttle(rate int) {
+	p.mu.Lock()
+	p.rate = rate
+	p.mu.Unlock()
+}
+
 // Hold keeps bytes and closes of the given directions back, on connections that stand now.
 func (p *Proxy) Hold(ds ...Direction) { p.set(hold, ds) }
 
@@ -141,7 +149,7 @@ func (p *Proxy) HoldAnswerTo(pattern string) {
 // Pass lets everything through again, what was held first.
 func (p *Proxy) Pass() {
 	p.mu.Lock()
-	p.modes, p.pattern, p.delay, p.refuse = [2]mode{}, nil, 0, false
+	p.modes, p.pattern, p.delay, p.rate, p.refuse = [2]mode{}, nil, 0, 0, false
 	p.mu.Unlock()
 	p.set(pass, []Direction{Up, Down})
 }
