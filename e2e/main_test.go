@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == agentCommand {
 		os.Exit(playAgent(os.Stdin, os.Stdout))
 	}
+	if len(os.Args) > 1 && os.Args[1] == talkCommand {
+		os.Exit(playTalk(os.Stdin, os.Stdout))
+	}
 	if len(os.Args) > 1 && os.Args[1] == badAgentCommand {
 		os.Exit(playBadAgent(os.Args[2], os.Args[3:]))
 	}
