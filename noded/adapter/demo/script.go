@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -170,10 +171,22 @@ func toolFor(q *chat.Request, asked string) *chat.Tool {
 			return &q.Tools[i]
 		}
 	}
-	if q.ToolChoice.Mode == "required" {
+	if q.ToolChoice.Mode == "required" || len(q.Tools) == 1 && q.ToolChoice.Mode != "function" && mentioned(asked, q.Tools[0].Name) {
 		return &q.Tools[0]
 	}
 	return nil
+}
+
+// mentioned tells whether a text that asks for something only one tool can give has a word of the tool's name: the
+// weather, where there is get_weather.
+func mentioned(text, name string) bool {
+	words := strings.Fields(strings.ToLower(text))
+	for part := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
+		if len(part) > 3 && slices.Contains(words, part) {
+			return true
+		}
+	}
+	return false
 }
 
 // named tells whether a text has the word tool:NAME.
