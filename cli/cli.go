@@ -41,7 +41,7 @@ func newRoot(d Deps) *cobra.Command {
 	root.Long = `iopctl asks the admin listener of an edge (edged), checks configuration files, and starts a gateway to try things out.
 
 It exits with 0 when all is well, 1 when something failed, 2 when the command line or a file is wrong; refresh also with 3, 4
-and 5, drain with 6 (see there).`
+and 5, drain with 6, cluster with 5 (see there).`
 	root.Example = `  iopctl dev                         # a gateway with a demo backend, in this process
   iopctl status                      # of the edge at 127.0.0.1:9080
   iopctl queue list -o wide --edge gw1:9080 --edge gw2:9080
@@ -52,7 +52,7 @@ and 5, drain with 6 (see there).`
 	g.register(root)
 	root.AddCommand(
 		newStatus(g), newLeases(g), newQueue(g), newRequests(g), newDebug(g), newProviders(g), newNodes(g), newModels(g),
-		newRefresh(g), newConfig(g), newTokens(g), newCerts(g), newVersion(g, d.Version),
+		newRefresh(g), newConfig(g), newTokens(g), newCerts(g), newCluster(g, d.Version), newVersion(g, d.Version),
 	)
 	if d.Dev != nil {
 		root.AddCommand(newDev(d.Dev))

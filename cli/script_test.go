@@ -45,12 +45,20 @@ func TestScripts(t *testing.T) {
 		"/status": "status", "/providers": "providers", "/nodes": "nodes", "/models": "models", "/leases": "leases",
 		"/queue": "queue", "/leases/1": "lease", "/leases/r-1": "lease",
 		"/providers/mac": "provider",
+		"/cluster":       "cluster", "/cluster/members": "cluster", "/cluster/members/edge-3": "cluster", "/cluster/transfer": "cluster",
+		"/cluster/verify": "verification",
 	}
 	busy := serve(t, func(path string) (int, string) {
 		if name, ok := answers[path]; ok {
 			return 200, read(t, name)
 		}
 		return 404, `{"error":{"code":"not_found","message":"no lease or request \"9\u001b[2J\"","cure":"list them"}}`
+	})
+	split := serve(t, func(path string) (int, string) {
+		if path == "/cluster/verify" {
+			return 200, `{"index":12,"same":false,"replicas":[{"id":"a","digest":"aa"},{"id":"b","digest":"bb"},{"id":"c","digest":"aa"}]}`
+		}
+		return 503, `{"error":{"code":"no_leader","message":"there is no leader that could take the change","cure":"try again"}}`
 	})
 	idle := serve(t, func(path string) (int, string) { return 200, idleAnswers[path] })
 	locked := serve(t, func(string) (int, string) {
@@ -60,7 +68,7 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata",
 		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, "IOP_EDGE="+busy, "IDLE="+idle, "LOCKED="+locked, "NOBODY="+closedPort(t))
+			e.Vars = append(e.Vars, "IOP_EDGE="+busy, "IDLE="+idle, "LOCKED="+locked, "SPLIT="+split, "NOBODY="+closedPort(t))
 			return nil
 		},
 	})

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -23,22 +24,29 @@ func newStatus(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return g.print(c, s, func(p *page) { showStatus(p, s) })
+			return g.print(c, s, func(p *page) {
+				members, _ := client.Cluster(c.Context()) // an older edge does not tell; then they are not shown
+				showStatus(p, s, members)
+			})
 		},
 	}
 }
 
-func showStatus(p *page, s *adminapi.Status) {
+func showStatus(p *page, s *adminapi.Status, members *adminapi.Cluster) {
 	leader := fmt.Sprintf("%s, term %d", orDash(s.Leader), s.Term)
 	if s.Leader == "" {
 		leader = "none known: nothing is admitted until there is one"
 	}
-	p.fields(
-		[2]string{"Edge", fmt.Sprintf("%s (%s)", s.Edge, s.Role)},
-		[2]string{"Leader", leader},
-		[2]string{"Applied", applied(s)},
-		[2]string{"Queue", fmt.Sprintf("%d of %d pending, %d long", s.Queue.Pending, s.Queue.Max, s.Queue.LongPending)},
-	)
+	fields := [][2]string{
+		{"Edge", fmt.Sprintf("%s (%s)", s.Edge, s.Role)},
+		{"Leader", leader},
+		{"Applied", applied(s)},
+		{"Queue", fmt.Sprintf("%d of %d pending, %d long", s.Queue.Pending, s.Queue.Max, s.Queue.LongPending)},
+	}
+	if members != nil && len(members.Members) > 1 {
+		fields = slices.Insert(fields, 2, [2]string{"Members", glance(members)})
+	}
+	p.fields(fields...)
 	p.line("")
 	p.table(providerTable(s.Providers))
 	p.line("")
