@@ -66,6 +66,7 @@ func TestUnconfirmedCancelIsBounded(t *testing.T) {
 	w.awaitIdle()
 	thaw(t, w.nodes["n1"])
 	w.awaitLink("n1")
+	await(t, "the node has left its backend", func() bool { return b.Stats().Aborted == 1 }) // else its gate refuses, rightly
 	b.LetAll()
 	await(t, "a new request is served", func() bool {
 		a := w.ask(ask{tag: "next"})

@@ -2,9 +2,11 @@ package edgelink
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"runtime"
 	"time"
 
@@ -29,8 +31,12 @@ func (l *Link) Check(ctx context.Context) (*Check, error) {
 	if err != nil {
 		return nil, err
 	}
+	err = verdict(conn)
 	_ = raw.Close()
 	_ = conn.Close()
+	if err != nil {
+		return nil, fmt.Errorf("TLS with edge: %w", explainOpen(err, true))
+	}
 	cc, err := l.control()
 	if err != nil {
 		return nil, fmt.Errorf("prepare the link: %w", err)
@@ -79,4 +85,21 @@ func (c *Check) Skew(now time.Time) time.Duration {
 		return 0
 	}
 	return time.UnixMilli(c.Checked.UnixMs).Sub(now)
+}
+
+// verdictWait is how long an edge is given to say that it does not take a certificate.
+const verdictWait = 300 * time.Millisecond
+
+// verdict returns what the edge says of the node's certificate if it does not like it. In TLS 1.3 that comes after the
+// handshake, and a link that writes at once may find its connection closed before it has read why.
+func verdict(conn net.Conn) error {
+	if _, secure := conn.(*tls.Conn); !secure {
+		return nil
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(verdictWait))
+	var alert *net.OpError
+	if _, err := conn.Read(make([]byte, 1)); errors.As(err, &alert) && alert.Op == "remote error" {
+		return err
+	}
+	return nil // silence, or the first of what the edge says
 }
