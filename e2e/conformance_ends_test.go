@@ -54,7 +54,7 @@ func endConforms() []conform {
 		{name: "completions", real: true, path: "/v1/completions", body: `"prompt":"hello"`, but: noEndpoint()},
 		{name: "completions in a stream", real: true, path: "/v1/completions", stream: true, usage: true, body: `"prompt":"hello"`, check: inPieces, but: noEndpoint()},
 		{
-			name: "embeddings", path: "/v1/embeddings", body: `"input":["a","b"]`, but: noEndpoint(),
+			name: "embeddings", real: true, path: "/v1/embeddings", body: `"input":["a","b"]`, but: noEndpoint(),
 			check: func(s *spoken) string {
 				if s.vectors != 2 {
 					return fmt.Sprintf("%d embeddings", s.vectors)

@@ -22,7 +22,7 @@ func generationConforms() []conform {
 	}
 	return []conform{
 		{
-			name: "stop", body: long + `,"stop":[" 2"," not"]`, native: []string{`options.stop=[" 2"," not"]`},
+			name: "stop", real: true, body: long + `,"stop":[" 2"," not"]`, native: []string{`options.stop=[" 2"," not"]`},
 			check: func(s *spoken) string {
 				if c := s.first(); c.text == "" || strings.Contains(c.text, " 2") || strings.Contains(c.text, " not") || c.finish != "stop" {
 					return fmt.Sprintf("text %q, finish %q", c.text, c.finish)
@@ -43,7 +43,7 @@ func generationConforms() []conform {
 			name: "json_schema", body: script(talk.Object, "") + `,"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}}}`,
 			check: isObject, native: []string{`format.type="object"`, `format.required=["a"]`},
 		},
-		{name: "reasoning_effort", body: script(talk.Think, "") + `,"reasoning_effort":"low"`, check: thoughtSaid, native: []string{`think="low"`}},
+		{name: "reasoning_effort", real: true, body: script(talk.Think, "") + `,"reasoning_effort":"low"`, check: thoughtSaid, native: []string{`think="low"`}},
 		{name: "reasoning_effort in a stream", stream: true, body: script(talk.Think, "") + `,"reasoning_effort":"low"`, check: thoughtSaid},
 	}
 }

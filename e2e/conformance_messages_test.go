@@ -29,7 +29,7 @@ func messageConforms() []conform {
 			native: []string{`messages.0.role="system"`, `messages.1.role="system"`, `messages.3.role="assistant"`, `messages.4.content="c"`},
 		},
 		{
-			name: "an unknown role", body: `"messages":[{"role":"wizard","content":"a"}]`,
+			name: "an unknown role", real: true, body: `"messages":[{"role":"wizard","content":"a"}]`,
 			usual: "400 `invalid_value` on `messages[0].role`", but: tunnels(asAsked),
 		},
 		{
@@ -37,7 +37,7 @@ func messageConforms() []conform {
 			native: []string{`messages.0.content="a\nb"`},
 		},
 		{
-			name: "an image", body: `"messages":[{"role":"user","content":[{"type":"text","text":"what is it?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + onePixel + `"}}]}]`,
+			name: "an image", real: true, body: `"messages":[{"role":"user","content":[{"type":"text","text":"what is it?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + onePixel + `"}}]}]`,
 			native: []string{`messages.0.images.0="` + onePixel + `"`},
 			but:    map[string]string{"cli": "400 " + badWord + " on `messages[0].content`"},
 		},
@@ -51,7 +51,7 @@ func messageConforms() []conform {
 		{name: "Unicode", real: true, body: says("héllo 你好 🙂 שלום e\u0301 \u0001"), native: []string{`messages.0.content="héllo 你好 🙂 שלום e` + "\u0301" + ` \u0001"`}},
 		{name: "a long prompt, 100 kB", body: says(strings.Repeat("all work and no play ", 5000))},
 		{
-			name: "a prompt beyond the context", body: says(strings.Repeat("all work and no play ", 8000) + talk.Prompt(talk.TooLong, "")),
+			name: "a prompt beyond the context", real: true, body: says(strings.Repeat("all work and no play ", 8000) + talk.Prompt(talk.TooLong, "")),
 			usual: "400 `context_length_exceeded` on `messages`",
 			but:   map[string]string{"cli": "502 `provider_error`", "llamacpp": "400 `400`", "vllm": "400 `BadRequestError`, flat", "demo": "400 `context_length_exceeded`"},
 		},

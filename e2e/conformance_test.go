@@ -48,6 +48,7 @@ type kind struct {
 	name   string       // of its column, its provider and its model
 	server *talk.Server // nil: there is none to ask
 	tunnel bool         // bytes go through as they are
+	real   bool         // it is somebody's server: what it does is noted, whatever it is
 }
 
 func (c *conform) at() string { return or(c.path, "/v1/chat/completions") }
@@ -59,6 +60,9 @@ func (c *conform) request(k *kind) ask {
 	}
 	if c.usage {
 		body += `,"stream_options":{"include_usage":true}`
+	}
+	if k.real && !strings.Contains(body, `"max_`) && !strings.HasSuffix(c.path, "/embeddings") {
+		body += `,"max_tokens":20` // it counts to 300 by itself
 	}
 	return ask{path: c.path, tag: k.name + "/" + c.name, stream: c.stream, body: []byte(body + "}")}
 }
@@ -142,7 +146,10 @@ func (k *kind) observe(t *testing.T, c *conform) string {
 		return k.failureCell(t, c, &a)
 	}
 	s := hear(a, c.at(), or(c.model, k.name), c.stream, c.usage || !c.stream)
-	if len(s.faults) > 0 {
+	switch {
+	case len(s.faults) > 0 && k.real:
+		return strings.Join(s.faults, "; ")
+	case len(s.faults) > 0:
 		t.Errorf("%s, %s: not OpenAI's shape: %s\n%.1500s", k.name, c.name, strings.Join(s.faults, "; "), a.body)
 	}
 	lacks := ""

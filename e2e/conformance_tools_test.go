@@ -14,9 +14,9 @@ func toolConforms() []conform {
 	refused := map[string]string{"cli": "400 " + badWord + " on `tools`"}
 	call := script(talk.Call, "tool:weather")
 	return []conform{
-		{name: "tools", body: call + twoTools, check: called, but: refused, native: []string{`tools.0.function.name="weather"`, `tools.1.function.name="now"`}},
+		{name: "tools", real: true, body: call + twoTools, check: called, but: refused, native: []string{`tools.0.function.name="weather"`, `tools.1.function.name="now"`}},
 		{name: "tools in a stream", body: call + twoTools, stream: true, check: called, but: refused},
-		{name: "tool_choice none", body: call + twoTools + `,"tool_choice":"none"`, check: talked, native: []string{"tools="}},
+		{name: "tool_choice none", real: true, body: call + twoTools + `,"tool_choice":"none"`, check: talked, native: []string{"tools="}},
 		{
 			name: "tool_choice with a name", body: call + twoTools + `,"tool_choice":{"type":"function","function":{"name":"weather"}}`, check: called, but: refused,
 			native: []string{`tools.0.function.name="weather"`, "tools.1="},

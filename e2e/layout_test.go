@@ -47,6 +47,7 @@ type provider struct {
 	command  []string       // of a cli provider, which has no capacity
 	cli      map[string]any // how it is run
 	check    time.Duration  // interval of GET /health; 0 = not asked
+	serves   string         // the model's name there; "" = served(id)
 }
 
 func (p *provider) nodeID() string {
@@ -58,6 +59,15 @@ func (p *provider) nodeID() string {
 
 // served is the model's name at a provider: unlike every external one.
 func served(provider string) string { return "served/" + provider }
+
+func (l *layout) servedBy(provider string) string {
+	for i := range l.providers {
+		if p := &l.providers[i]; p.id == provider && p.serves != "" {
+			return p.serves
+		}
+	}
+	return served(provider)
+}
 
 func nodeToken(node string) string { return "secret-of-" + node }
 
@@ -113,7 +123,7 @@ func (l *layout) modelList() []any {
 	for _, m := range slices.Sorted(maps.Keys(l.models)) {
 		ps := map[string]string{}
 		for _, p := range l.models[m] {
-			ps[p] = served(p)
+			ps[p] = l.servedBy(p)
 		}
 		out = append(out, map[string]any{"id": m, "providers": ps})
 	}
@@ -181,7 +191,7 @@ func (p *provider) entry() map[string]any {
 		kind = "openai_compat"
 	}
 	e := map[string]any{
-		"id": p.id, "type": kind, "adapter": "a-" + p.id, "models": []string{served(p.id)},
+		"id": p.id, "type": kind, "adapter": "a-" + p.id, "models": []string{or(p.serves, served(p.id))},
 		"capacity": or(p.capacity, 1), "priority": p.priority, "enabled": !p.disabled,
 	}
 	if kind == "cli" {
