@@ -2,7 +2,7 @@ package fsm
 
 // admit decides about a new request, or hands a detached waiter to the client that came back for it.
 func (m *Machine) admit(s *session, c *Admit) Outcome {
-	if c.Request == "" || len(c.Request) > RequestIDMax {
+	if c.Request == "" || len(c.Request) > RequestIDMax || len(c.Principal) > NameMax || len(c.Token) > NameMax {
 		return refused(RefusalMalformed)
 	}
 	if c.Provider != "" {
@@ -33,16 +33,22 @@ func (m *Machine) admitNew(s *session, c *Admit) Outcome {
 	if mo == nil {
 		return refused(RefusalModelNotFound)
 	}
-	r := m.newRequest()
-	r.id, r.fingerprint, r.model, r.class, r.inputTokens = c.Request, c.Fingerprint, c.Model, c.Class, c.InputTokens
-	r.needs, r.maxWait, r.session, r.lastEdge = c.Needs, c.MaxWait, s, s.edge
+	r := m.fresh(s, c)
 	fit, dropped, why := m.filter(mo, r)
 	var chosen *candidate
 	if len(fit) > 0 {
-		chosen = mo.choose(fit, s, r.class)
+		if !r.who.full() {
+			chosen = mo.choose(fit, s, r.class)
+		}
 		why = hopeUnless(chosen, fit, s)
 	}
-	if why == RefusalNone && chosen == nil && m.pending >= m.pool().MaxQueue {
+	switch {
+	case !r.who.may(c.Model):
+		why = RefusalModelNotFound
+	case why != RefusalNone || chosen != nil:
+	case r.who.crowded():
+		why = RefusalPrincipalLimit
+	case m.pending >= m.pool().MaxQueue:
 		why = RefusalQueueFull
 	}
 	if why != RefusalNone {
@@ -59,6 +65,16 @@ func (m *Machine) admitNew(s *session, c *Admit) Outcome {
 	}
 	m.wait(r, fit, dropped)
 	return Outcome{Code: Queued, Position: m.pending, Enqueue: r.enqueue}
+}
+
+// fresh is a request as it is asked for. It stands nowhere yet.
+func (m *Machine) fresh(s *session, c *Admit) *request {
+	r := m.newRequest()
+	r.id, r.fingerprint, r.model, r.class, r.inputTokens = c.Request, c.Fingerprint, c.Model, c.Class, c.InputTokens
+	r.needs, r.maxWait, r.session, r.lastEdge = c.Needs, c.MaxWait, s, s.edge
+	r.token, r.metered = c.Token, c.Metered
+	m.enter(r, c.Principal)
+	return r
 }
 
 // hopeUnless is hope, asked only if there is no choice.
@@ -82,10 +98,11 @@ func (m *Machine) resume(r *request) Outcome {
 		return refused(RefusalModelNotFound)
 	}
 	fit, dropped, why := m.filter(mo, r)
+	defers := r.who.defers()
 	if len(fit) > 0 {
 		// No earlier waiter could take what this one finds free: the machine was settled before, and the slot that it
-		// may just have given back is not one of its candidates.
-		if chosen := mo.choose(fit, r.session, r.class); chosen != nil {
+		// may just have given back is not one of its candidates. Only others of its principal could, if that has a limit.
+		if chosen := mo.choose(fit, r.session, r.class); chosen != nil && !defers {
 			m.give(r, mo, chosen)
 			return Outcome{Code: Granted, Grant: r.grant()}
 		}
@@ -96,6 +113,11 @@ func (m *Machine) resume(r *request) Outcome {
 		return refused(why)
 	}
 	m.wait(r, fit, dropped)
+	if defers {
+		for _, c := range r.lane.candidates {
+			m.stir(c.provider)
+		}
+	}
 	return Outcome{Code: Queued, Enqueue: r.enqueue}
 }
 

@@ -25,6 +25,9 @@ func (m *Machine) applyConfig(c *ApplyConfig) Outcome {
 
 func (c *Config) equal(o *Config) bool {
 	return c.Pool == o.Pool && slices.Equal(c.Nodes, o.Nodes) && slices.Equal(c.Providers, o.Providers) &&
+		slices.EqualFunc(c.Principals, o.Principals, func(a, b PrincipalConfig) bool {
+			return a.ID == b.ID && a.MaxInFlight == b.MaxInFlight && a.MaxQueued == b.MaxQueued && slices.Equal(a.Models, b.Models)
+		}) &&
 		slices.EqualFunc(c.Models, o.Models, func(a, b ModelConfig) bool {
 			return a.ID == b.ID && slices.Equal(a.Candidates, b.Candidates)
 		})
@@ -42,6 +45,8 @@ func (m *Machine) configure(c Config) {
 	m.configureNodes(c.Nodes)
 	m.configureProviders(c.Providers)
 	m.configureModels(c.Models)
+	m.configurePrincipals(c.Principals)
+	m.beginRound(waiters)
 	for _, r := range waiters {
 		m.requeueForConfig(r)
 	}

@@ -16,6 +16,8 @@ func (m *Machine) Check() error {
 	m.checkSettled(&c)
 	m.checkLinks(&c)
 	m.checkJoins(&c)
+	m.checkPrincipals(&c)
+	m.checkLedger(&c)
 	return errors.Join(c.found...)
 }
 
@@ -98,7 +100,7 @@ func (m *Machine) checkQueue(c *checker) {
 		for _, r := range l.waiters.all() {
 			seen++
 			c.that(m.requests[r.id] == r && r.lane == l, "waiter %s stands in a lane that is not its own", r.id)
-			c.that(r.session == l.session && r.model == key.model && r.class == key.class, "waiter %s stands in the wrong lane", r.id)
+			c.that(r.session == l.session && r.model == key.model && r.class == key.class && m.standsApart(r, l), "waiter %s stands in the wrong lane", r.id)
 			c.that(r.enqueue < m.nextEnqueue, "waiter %s has a place %d that was never given", r.id, r.enqueue)
 			c.that((r.state == StateDetached) == (r.session == nil), "waiter %s is %s with session %d", r.id, r.state, r.addressee())
 			if r.class == ClassLong {
@@ -147,7 +149,7 @@ func (m *Machine) checkSettled(c *checker) {
 		first := l.waiters.first()
 		for _, can := range l.candidates {
 			p := can.provider
-			c.that(!p.open() || !p.free(l.class) || p.node.ready(l.session) == nil, "I4: %s waits, and %s could take it", first.id, p.ID)
+			c.that(!p.open() || !p.free(l.class) || l.who.full() || p.node.ready(l.session) == nil, "I4: %s waits, and %s could take it", first.id, p.ID)
 		}
 		c.that(hope(l.candidates, l.session) == RefusalNone, "I4: %s waits for nothing", first.id)
 	}

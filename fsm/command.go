@@ -57,6 +57,10 @@ type (
 		// "" = the model's candidates.
 		Provider ProviderID
 		Served   string // with Provider: the model's name there, may be ""
+		// Principal and Token tell whose request it is. The principal's limits hold for it.
+		Principal PrincipalID
+		Token     string // token_ref
+		Metered   bool   // its run is counted in the ledger
 	}
 
 	// Cancel takes a request out of the queue. Outcome: Removed, Holds (it has a lease, which stays), or Unknown.
@@ -68,6 +72,7 @@ type (
 		Lease   LeaseID
 		Reason  Reason
 		Requeue bool
+		Usage   Usage // of a metered run that ends
 	}
 
 	// RegisterNode begins a link between a node and the session's edge. Outcome: Registered or Refused.

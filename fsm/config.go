@@ -7,6 +7,8 @@ type Config struct {
 	Models    []ModelConfig
 	Nodes     []NodeID
 	Providers []ProviderConfig
+	// Principals are those that have limits.
+	Principals []PrincipalConfig
 }
 
 // Pool bounds the queue. All times are spans of cluster time.
@@ -16,6 +18,8 @@ type Pool struct {
 	StartupGrace   Time // how long candidates of a young session count as recovering
 	ReattachWindow Time // how long a detached waiter keeps its place
 	FenceTimeout   Time // how long leases of a fenced link count without a report
+	// Fair serves the principals that could have a slot in turn, and the waiters of each in order; false = all in order.
+	Fair bool
 }
 
 // ModelConfig is an external model key and its candidates.

@@ -64,6 +64,8 @@ func (w *rowWriter) later(img *Image) {
 	}
 	w.tokens(img)
 	w.direct(img)
+	w.principals(img)
+	w.usage(img)
 }
 
 func (w *rowWriter) tokens(img *Image) {
@@ -88,6 +90,47 @@ func (w *rowWriter) direct(img *Image) {
 			w.num(6)
 			w.str(string(r.ID))
 		}
+	}
+}
+
+func (w *rowWriter) principals(img *Image) {
+	if img.Config.Pool.Fair {
+		w.nums(7, img.LastTurn)
+	}
+	for i := range img.Config.Principals {
+		p := &img.Config.Principals[i]
+		w.nums(8, uint64(p.MaxInFlight), uint64(p.MaxQueued), uint64(len(p.Models)))
+		w.str(string(p.ID))
+		for _, id := range p.Models {
+			w.str(string(id))
+		}
+	}
+	for _, r := range img.Principals {
+		w.nums(9, r.Turn)
+		w.str(string(r.ID))
+	}
+	for i := range img.Requests {
+		if r := &img.Requests[i]; r.Principal != "" || r.Token != "" || r.Metered {
+			w.num(10)
+			w.str(string(r.ID))
+			w.str(string(r.Principal))
+			w.str(r.Token)
+			w.flag(r.Metered)
+		}
+	}
+}
+
+func (w *rowWriter) usage(img *Image) {
+	if img.Metered > 0 {
+		w.nums(11, img.Metered)
+	}
+	for i := range img.Usage {
+		r := &img.Usage[i]
+		w.nums(12, uint64(r.Day), r.Requests, r.Aborted, r.Untold, r.Prompt, r.Completion, r.Cached, r.Reasoning)
+		w.str(string(r.Principal))
+		w.str(r.Token)
+		w.str(string(r.Model))
+		w.str(string(r.Provider))
 	}
 }
 

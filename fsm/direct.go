@@ -10,10 +10,16 @@ func (m *Machine) admitDirect(s *session, c *Admit) Outcome {
 	if p == nil || p.removed || p.Capacity > 0 {
 		return refused(RefusalModelNotFound)
 	}
-	r := m.newRequest()
-	r.id, r.fingerprint, r.model, r.class, r.inputTokens = c.Request, c.Fingerprint, c.Model, c.Class, c.InputTokens
-	r.needs, r.maxWait, r.session, r.lastEdge, r.direct = c.Needs, c.MaxWait, s, s.edge, true
-	if why := p.refusal(r); why != RefusalNone {
+	r := m.fresh(s, c)
+	r.direct = true
+	why := p.refusal(r)
+	switch {
+	case !r.who.may(ModelID("provider:" + string(p.ID))):
+		why = RefusalModelNotFound
+	case why == RefusalNone && r.who.full():
+		why = RefusalPrincipalLimit // it never waits
+	}
+	if why != RefusalNone {
 		m.recycle(r)
 		return refused(why)
 	}

@@ -1,7 +1,7 @@
 package fsm
 
-// The dirty providers are a heap, ordered by the first waiter that each could take. A grant makes providers only fuller and
-// lanes only shorter, so that first waiter can only become a later one: a stale order is a lower bound, and looking again at
+// The dirty providers are a heap, ordered by the first waiter that each could take. A grant makes providers only fuller lanes
+// only shorter, and a principal's next turn only later, so that first waiter can only become a later one: a stale order is a lower bound, and looking again at
 // the provider in front is enough. So a grant costs no more for many dirty providers than for few.
 
 // rankDirty makes the dirty providers a heap. One that can take nobody is none.
@@ -9,7 +9,7 @@ func (m *Machine) rankDirty() {
 	keep := m.dirty[:0]
 	for _, p := range m.dirty {
 		if r := p.earliest(); r != nil {
-			p.first = r.enqueue
+			p.first = r.rank()
 			keep = append(keep, p)
 		} else {
 			p.dirty = false
@@ -30,10 +30,10 @@ func (m *Machine) earliest() *request {
 		switch {
 		case r == nil:
 			m.dropDirty()
-		case r.enqueue == p.first:
+		case r.rank() == p.first:
 			return r
 		default:
-			p.first = r.enqueue
+			p.first = r.rank()
 			m.sinkDirty(0)
 		}
 	}
@@ -54,7 +54,7 @@ func (m *Machine) sinkDirty(i int) {
 	for {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(m.dirty); child++ {
-			if m.dirty[child].first < m.dirty[least].first {
+			if m.dirty[child].first.before(m.dirty[least].first) {
 				least = child
 			}
 		}

@@ -6,6 +6,7 @@ type Explanation struct {
 	Ahead      []AheadView // the first AheadMax waiters before it that could take a slot that it could take
 	AheadCount int         // how many there are
 	States     []CandidateState
+	Whose      PrincipalView
 }
 
 // AheadMax is how many of the waiters before another one are told of.
@@ -37,7 +38,7 @@ func (m *Machine) Explain(id RequestID) (Explanation, bool) {
 	if r == nil || !r.waits() {
 		return Explanation{}, false
 	}
-	x := Explanation{RequestView: m.view(r)}
+	x := Explanation{RequestView: m.view(r), Whose: r.who.view()}
 	for i, other := range m.waiters() {
 		if other == r {
 			x.Position = i + 1
@@ -59,7 +60,7 @@ func (m *Machine) Explain(id RequestID) (Explanation, bool) {
 // competes tells whether two waiters have a candidate in common that fits both.
 func (m *Machine) competes(a, b *request) bool {
 	mo, mine := m.models[a.model], m.models[b.model]
-	if mo == nil || mine == nil || a.state == StateDetached {
+	if mo == nil || mine == nil || a.state == StateDetached || a.who.full() {
 		return false
 	}
 	for _, c := range mo.candidates {

@@ -37,7 +37,7 @@ func (g *generator) one(in int) bool { return g.pick(in) == 0 }
 
 // entry makes the next entry: mostly one command, so that the invariants are checked after each.
 func (g *generator) entry() *Entry {
-	e := &Entry{Index: g.n.index + g.gap, Term: max(g.n.term, 1), Elapsed: max(g.n.now, Millisecond), Wall: int64(g.n.index)}
+	e := &Entry{Index: g.n.index + g.gap, Term: max(g.n.term, 1), Elapsed: max(g.n.now, Millisecond), Wall: int64(g.n.index) * int64(1800*Second)}
 	if g.one(200) {
 		e.Index, e.Term = e.Index+uint64(g.pick(5)), e.Term+1
 	}
@@ -216,6 +216,17 @@ func (g *generator) config() Config {
 		}
 		c.Models = append(c.Models, m)
 	}
+	c.Pool.Fair = g.one(3)
+	for _, id := range []PrincipalID{"", "ann", "bob"} {
+		if !g.one(4) {
+			continue
+		}
+		l := PrincipalConfig{ID: id, MaxInFlight: choose(g, 0, 1, 1, 2), MaxQueued: choose(g, QueuedUnlimited, QueuedUnlimited, 0, 1, 3)}
+		if g.one(6) {
+			l.Models = []ModelID{"m1", "m2", "provider:p2"}
+		}
+		c.Principals = append(c.Principals, l)
+	}
 	return c
 }
 
@@ -224,7 +235,7 @@ func (g *generator) sessionCommand(by SessionID) Command {
 	case k < 45:
 		return g.admit()
 	case k < 70:
-		return &Release{Lease: g.lease(), Reason: ReasonDone, Requeue: g.one(4)}
+		return g.release()
 	case k < 76:
 		return &Cancel{Request: g.requestID()}
 	case k < 95:
@@ -254,10 +265,27 @@ func (g *generator) admit() Command {
 	if g.one(2) {
 		a.Fingerprint[0] = byte(1 + g.pick(4))
 	}
+	if !g.one(3) {
+		a.Principal, a.Token, a.Metered = choose[PrincipalID](g, "", "ann", "ann", "bob"), choose(g, "", "t1", "t2"), !g.one(4)
+	}
+	if g.one(60) {
+		a.Token = string(make([]byte, NameMax+1))
+	}
 	if g.one(12) {
 		a.Provider, a.Served = g.provID(), choose(g, "", "served")
 	}
 	return a
+}
+
+func (g *generator) release() Command {
+	r := &Release{Lease: g.lease(), Reason: ReasonDone, Requeue: g.one(4)}
+	if g.one(4) {
+		r.Reason = choose(g, ReasonCanceled, ReasonNotRun, ReasonBackendError, ReasonNeverSent)
+	}
+	if g.one(2) {
+		r.Usage = Usage{Told: true, Prompt: int64(g.pick(9)), Completion: int64(g.pick(9)), Cached: int64(g.pick(3)), Reasoning: int64(g.pick(2))}
+	}
+	return r
 }
 
 // joinCommand makes or uses one of a few tokens.

@@ -13,6 +13,8 @@ type (
 	// RequestID names one admission: chosen by the edge, or derived from principal and Idempotency-Key. At most
 	// RequestIDMax bytes.
 	RequestID string
+	// PrincipalID names someone whose requests these are, from the configuration; "" = nobody in particular.
+	PrincipalID string
 	// SessionID is the index of the log entry that opened the session, or the next number that was never given if an
 	// entry opened several; 0 is no session.
 	SessionID uint64
@@ -33,6 +35,9 @@ type (
 
 // RequestIDMax is the longest RequestID in bytes; a longer one is refused as malformed.
 const RequestIDMax = 128
+
+// NameMax is the longest Principal and Token in bytes; a request with a longer one is refused as malformed.
+const NameMax = 256
 
 // Units of Time.
 const (

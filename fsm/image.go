@@ -19,6 +19,8 @@ type Image struct {
 	Returned    uint64 // leases returned since the beginning
 	Level       uint32 // feature level; 0 = never raised
 	Checked     uint64 // index of the last digest check
+	LastTurn    uint64 // of the round of principals
+	Metered     uint64 // runs counted in the ledger since the beginning
 
 	Offers    []OfferRow
 	Sessions  []SessionRow
@@ -28,6 +30,15 @@ type Image struct {
 	Requests  []RequestRow
 	Joins     []JoinRow
 	Edges     []EdgeRow
+	// Principals are those with waiters, if the queue is fair.
+	Principals []PrincipalRow
+	Usage      []UsageRow
+}
+
+// PrincipalRow is a principal's place in the round.
+type PrincipalRow struct {
+	ID   PrincipalID
+	Turn uint64 // the lowest is the next
 }
 
 // OfferRow is the last configuration file that an edge offered.
@@ -162,6 +173,9 @@ type RequestRow struct {
 	DetachedUntil Time // of a detached waiter
 	Excluded      []ProviderID
 	Direct        bool // addressed to one provider, beside the queue
+	Principal     PrincipalID
+	Token         string // token_ref
+	Metered       bool   // its run is counted in the ledger
 
 	// Of a lease:
 	Lease        LeaseID

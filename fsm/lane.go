@@ -1,19 +1,23 @@
 package fsm
 
-// laneKey tells which waiters stand in one lane: those that could take just the same slots.
+// laneKey tells which waiters stand in one lane: those that could take just the same slots at the same time.
 type laneKey struct {
 	session SessionID // 0: detached waiters
 	model   ModelID
 	class   Class
-	dropped string // ids of the model's candidates that the filter took out, each followed by a NUL; mostly ""
+	own     bool        // it is one principal's
+	who     PrincipalID // whose, if own
+	dropped string      // ids of the model's candidates that the filter took out, each followed by a NUL; mostly ""
 }
 
 // lane is a line of waiters that have the same session, class and candidates, so that only its first needs a look.
 type lane struct {
 	key        laneKey
-	session    *session // nil: detached
+	session    *session   // nil: detached
+	who        *principal // whose lane it is; nil = anyone's
 	class      Class
 	candidates []*candidate
+	place      int   // index of this lane in who.lanes, while it has waiters
 	places     []int // index of this lane in each candidate's provider.lanes, while it has waiters
 	waiters    line
 }
@@ -24,9 +28,16 @@ func (m *Machine) join(r *request, candidates []*candidate, dropped string) {
 	if r.session != nil {
 		key.session = r.session.id
 	}
+	own := m.apart(r.who)
+	if own {
+		key.own, key.who = true, r.who.id
+	}
 	l := m.lanes[key]
 	if l == nil {
 		l = &lane{key: key, session: r.session, class: r.class, waiters: line{which: hookLane}}
+		if own {
+			l.who = r.who
+		}
 		l.candidates = append(l.candidates, candidates...)
 		l.places = make([]int, len(candidates))
 		m.lanes[key] = l
@@ -35,6 +46,9 @@ func (m *Machine) join(r *request, candidates []*candidate, dropped string) {
 		for i, c := range l.candidates {
 			l.places[i] = len(c.provider.lanes)
 			c.provider.lanes = append(c.provider.lanes, laneAt{l, i})
+		}
+		if own {
+			l.who.addLane(l)
 		}
 	}
 	r.lane = l
@@ -52,9 +66,12 @@ func (m *Machine) leave(r *request) {
 	for i, c := range l.candidates {
 		c.provider.dropLane(l.places[i])
 	}
-	// Lanes that a filter made are as many as its results: they go when they are empty. The plain ones stay for the
+	if l.who != nil {
+		l.who.dropLane(l)
+	}
+	// Lanes that a filter made are as many as its results, and those of principals as many as these: they go when they are empty. The plain ones stay for the
 	// next waiter, until their session ends or the configuration changes.
-	if l.key.dropped != "" || l.session == nil {
+	if l.key.dropped != "" || l.session == nil || l.who != nil {
 		delete(m.lanes, l.key)
 	}
 }

@@ -4,7 +4,7 @@ package fsm
 func (m *Machine) give(r *request, mo *model, c *candidate) {
 	p := c.provider
 	l := p.node.ready(r.session)
-	if l == nil || !p.free(r.class) {
+	if l == nil || !p.free(r.class) || r.who.full() {
 		panic("fsm: grant of " + string(r.id) + " beyond the capacity of " + string(p.ID))
 	}
 	if mo != nil {
@@ -18,6 +18,7 @@ func (m *Machine) give(r *request, mo *model, c *candidate) {
 	m.leases[r.lease] = r
 	l.hold(r)
 	p.take(r.class)
+	m.took(r.who)
 	p.granted++
 	m.granted++
 }
@@ -37,6 +38,7 @@ func (m *Machine) giveBack(r *request) {
 	delete(m.leases, r.lease)
 	r.link.unhold(r)
 	r.lease, r.provider, r.served, r.link = 0, nil, "", nil
+	m.gave(r.who)
 	m.stir(p)
 	m.forget(p)
 }
@@ -60,6 +62,7 @@ func (m *Machine) release(s *session, c *Release) Outcome {
 	m.giveBack(r)
 	m.dropSpent(l)
 	if !requeue {
+		m.account(r, id, c.Reason, c.Usage)
 		m.drop(r)
 		return Outcome{Code: Returned}
 	}
@@ -73,6 +76,7 @@ func (m *Machine) release(s *session, c *Release) Outcome {
 func (m *Machine) reclaim(r *request, why Reason) {
 	g := r.grant()
 	m.giveBack(r)
+	m.account(r, g.Provider, why, Usage{})
 	m.emit(Effect{
 		Kind: EffectReturned, Session: r.addressee(), Edge: r.lastEdge, Request: r.id, Grant: g, Reason: why,
 		Node: g.Node, Generation: g.Generation,

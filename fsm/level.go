@@ -7,7 +7,7 @@ const (
 	// LevelFirst is that of a state to which no level was ever raised.
 	LevelFirst = 1
 	// LevelMax is the highest that this version knows.
-	LevelMax = 2
+	LevelMax = 3
 )
 
 type (
@@ -45,8 +45,19 @@ func LevelOf(c Command) uint32 {
 			return 2
 		}
 	case *Admit:
-		if c.Provider != "" {
+		switch {
+		case c.Principal != "", c.Token != "", c.Metered:
+			return 3
+		case c.Provider != "":
 			return 2
+		}
+	case *Release:
+		if c.Usage != (Usage{}) {
+			return 3
+		}
+	case *ApplyConfig:
+		if len(c.Config.Principals) > 0 || c.Config.Pool.Fair {
+			return 3
 		}
 	}
 	return LevelFirst

@@ -37,6 +37,12 @@ type Machine struct {
 	leases    map[LeaseID]*request
 	joins     []JoinRow
 
+	principals map[PrincipalID]*principal // of which a request is in being
+	limits     map[PrincipalID]*PrincipalConfig
+	lastTurn   uint64 // the last one given in the round; 0 while the queue is in pure order
+	ledger     ledger
+	metered    uint64 // runs counted in the ledger since the beginning
+
 	// The queue: every waiter is in one lane; those with a deadline are in deadlines; detached ones are in orphans.
 	lanes       map[laneKey]*lane
 	deadlines   line
@@ -77,6 +83,8 @@ func New() *Machine {
 		lanes:       map[laneKey]*lane{},
 		deadlines:   line{which: hookDeadline},
 		orphans:     map[Fingerprint]*line{},
+		principals:  map[PrincipalID]*principal{},
+		ledger:      ledger{rows: map[UsageKey]*UsageRow{}},
 	}
 }
 
@@ -204,9 +212,20 @@ func (m *Machine) laneKeys() []laneKey {
 	return slices.SortedFunc(maps.Keys(m.lanes), func(a, b laneKey) int {
 		return cmp.Or(
 			cmp.Compare(a.session, b.session), cmp.Compare(a.model, b.model),
-			cmp.Compare(a.class, b.class), cmp.Compare(a.dropped, b.dropped),
+			cmp.Compare(a.class, b.class), cmp.Compare(a.who, b.who), compareBool(a.own, b.own),
+			cmp.Compare(a.dropped, b.dropped),
 		)
 	})
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 // Now returns cluster time as of the last entry.

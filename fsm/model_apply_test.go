@@ -176,7 +176,7 @@ func (n *naive) end(s *nSession, why Reason, alive bool) {
 }
 
 func (n *naive) admit(s *nSession, c *Admit) Outcome {
-	if c.Request == "" || len(c.Request) > RequestIDMax {
+	if c.Request == "" || len(c.Request) > RequestIDMax || len(c.Principal) > NameMax || len(c.Token) > NameMax {
 		return Outcome{Code: Refused, Refusal: RefusalMalformed}
 	}
 	if c.Provider != "" {
@@ -198,11 +198,19 @@ func (n *naive) admit(s *nSession, c *Admit) Outcome {
 		Edge: s.edge, ID: c.Request, Fingerprint: c.Fingerprint, Model: c.Model, Class: c.Class, InputTokens: c.InputTokens,
 		Needs: c.Needs, MaxWait: c.MaxWait, Session: s.id, State: StateWaiting, Enqueue: n.lastEnqueue + 1,
 		EnqueuedAt: n.now, EnqueuedWall: n.wall, EnqueuedIndex: n.index,
+		Principal: c.Principal, Token: c.Token, Metered: c.Metered,
 	}}
-	if p, no := n.verdict(r); p == nil && no == RefusalNone && len(n.waiters()) >= n.maxQueue() {
+	p, no := n.verdict(r)
+	switch {
+	case n.forbidden(c.Principal, c.Model):
+		return Outcome{Code: Refused, Refusal: RefusalModelNotFound}
+	case p != nil || no != RefusalNone:
+	case n.crowded(c.Principal):
+		return Outcome{Code: Refused, Refusal: RefusalPrincipalLimit}
+	case len(n.waiters()) >= n.maxQueue():
 		return Outcome{Code: Refused, Refusal: RefusalQueueFull}
 	}
-	o := n.place(r)
+	o := n.place(r, false)
 	if o.Code != Refused {
 		n.lastEnqueue++
 	}
@@ -214,23 +222,29 @@ func (n *naive) admit(s *nSession, c *Admit) Outcome {
 
 // place gives a request that stands nowhere a slot or its place in the queue, or refuses it. One that comes back to an
 // old place has its turn before those whose turn the same command brought about: they could not have used its slot.
-func (n *naive) place(r *nRequest) Outcome {
+// With again, it comes back: then those of its principal that wait, too, may have been held back by the principal's limit
+// only, and the queue decides.
+func (n *naive) place(r *nRequest, again bool) Outcome {
 	p, no := n.verdict(r)
 	if no != RefusalNone {
 		return Outcome{Code: Refused, Refusal: no}
 	}
 	n.requests = append(n.requests, r)
-	if p != nil {
+	l := n.limit(r.Principal)
+	_, others := n.counts(r.Principal)
+	others-- // itself
+	if p != nil && !(again && l != nil && l.MaxInFlight > 0 && others > 0) {
 		return Outcome{Code: Granted, Grant: n.grant(r, p)}
 	}
 	r.State = StateWaiting
+	n.round()
 	return Outcome{Code: Queued, Enqueue: r.Enqueue}
 }
 
 func (n *naive) reattach(s *nSession, r *nRequest, id RequestID) Outcome {
 	n.drop(r)
 	r.ID, r.Session, r.Edge, r.DetachedUntil = id, s.id, s.edge, 0
-	return n.place(r)
+	return n.place(r, true)
 }
 
 func (n *naive) cancel(s *nSession, c *Cancel) Outcome {
@@ -253,6 +267,7 @@ func (n *naive) release(s *nSession, c *Release) Outcome {
 		held := r.State == StateHeld && r.Session == s.id
 		n.giveBack(r)
 		if !c.Requeue || !held {
+			n.used(r, c.Reason, c.Usage)
 			return Outcome{Code: Returned}
 		}
 		if r.Direct {
@@ -261,7 +276,8 @@ func (n *naive) release(s *nSession, c *Release) Outcome {
 		r.Excluded = append(r.Excluded, r.Provider)
 		r.Lease, r.Provider, r.Served, r.Generation, r.Node = 0, "", "", 0, ""
 		r.GrantedAt, r.GrantedWall, r.GrantedIndex = 0, 0, 0
-		return n.place(r)
+		r.State = StateWaiting
+		return n.place(r, true)
 	}
 	return Outcome{Code: AlreadyReleased}
 }
@@ -374,6 +390,7 @@ func (n *naive) applyConfig(c *ApplyConfig) Outcome {
 	n.revision++
 	n.document = bytes.Clone(c.Document)
 	n.given, n.config = c.Config, resolve(c.Config)
+	n.round()
 	for _, id := range n.config.Nodes {
 		if x := n.node(id); x == nil {
 			n.nodes = append(n.nodes, &nNode{id: id})
@@ -417,7 +434,7 @@ func (n *naive) applyConfig(c *ApplyConfig) Outcome {
 
 // resolve drops what names nothing.
 func resolve(c Config) Config {
-	out := Config{Pool: c.Pool, Nodes: slices.Clone(c.Nodes)}
+	out := Config{Pool: c.Pool, Nodes: slices.Clone(c.Nodes), Principals: c.Principals}
 	for _, p := range c.Providers {
 		if slices.Contains(c.Nodes, p.Node) {
 			out.Providers = append(out.Providers, p)

@@ -15,6 +15,8 @@ func (n *naive) admitDirect(s *nSession, c *Admit) Outcome {
 		return no(RefusalInProgressElsewhere)
 	case p == nil || p.removed || p.Capacity != 0:
 		return no(RefusalModelNotFound)
+	case n.forbidden(c.Principal, ModelID("provider:"+string(p.ID))):
+		return no(RefusalModelNotFound)
 	case p.Can&c.Needs != c.Needs:
 		return no(RefusalUnsupported)
 	case p.ContextWindow > 0 && p.ContextWindow < c.InputTokens || c.Class == ClassLong && p.LongCapacity == 0:
@@ -24,11 +26,23 @@ func (n *naive) admitDirect(s *nSession, c *Admit) Outcome {
 		Edge: s.edge, ID: c.Request, Fingerprint: c.Fingerprint, Model: c.Model, Class: c.Class, InputTokens: c.InputTokens,
 		Needs: c.Needs, MaxWait: c.MaxWait, Session: s.id, Enqueue: n.lastEnqueue + 1, Direct: true,
 		EnqueuedAt: n.now, EnqueuedWall: n.wall, EnqueuedIndex: n.index,
+		Principal: c.Principal, Token: c.Token, Metered: c.Metered,
 	}}
 	switch n.stand(p, r) {
 	case drained:
 		return no(RefusalDraining)
-	case dead, recovering, full:
+	case full:
+		long := 0
+		for _, x := range n.leases("", 0) {
+			if x.Provider == p.ID && x.Class == ClassLong {
+				long++
+			}
+		}
+		if n.atLimit(r) && !(r.Class == ClassLong && p.LongCapacity > 0 && long >= p.LongCapacity) {
+			return no(RefusalPrincipalLimit)
+		}
+		return no(RefusalUnavailable)
+	case dead, recovering:
 		return no(RefusalUnavailable)
 	}
 	n.lastEnqueue++
@@ -39,6 +53,7 @@ func (n *naive) admitDirect(s *nSession, c *Admit) Outcome {
 	r.Generation = n.node(p.Node).on(s.edge).generation
 	r.GrantedAt, r.GrantedWall, r.GrantedIndex = n.now, n.wall, n.index
 	n.requests = append(n.requests, r)
+	n.served(r)
 	return Outcome{Code: Granted, Grant: r.grant()}
 }
 

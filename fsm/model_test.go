@@ -33,6 +33,10 @@ type naive struct {
 	cursors   map[ModelID]ProviderID
 	requests  []*nRequest
 	joins     []*JoinRow
+	turns     map[PrincipalID]uint64
+	lastTurn  uint64
+	usage     []UsageRow
+	metered   uint64
 
 	effects []Effect
 }
@@ -76,7 +80,7 @@ type nProvider struct {
 type nRequest struct{ RequestRow }
 
 func newNaive() *naive {
-	return &naive{offers: map[EdgeID]string{}, addresses: map[EdgeID]string{}, cursors: map[ModelID]ProviderID{}}
+	return &naive{offers: map[EdgeID]string{}, addresses: map[EdgeID]string{}, cursors: map[ModelID]ProviderID{}, turns: map[PrincipalID]uint64{}}
 }
 
 // Look-ups: each a walk over everything.
@@ -298,6 +302,8 @@ func (n *naive) stand(p *nProvider, r *nRequest) standing {
 		return full
 	case r.Class == ClassLong && p.LongCapacity > 0 && long >= p.LongCapacity:
 		return full
+	case n.atLimit(r):
+		return full
 	}
 	return dispatchable
 }
@@ -365,6 +371,7 @@ func (n *naive) grant(r *nRequest, p *nProvider) Grant {
 		}
 	}
 	r.GrantedAt, r.GrantedWall, r.GrantedIndex = n.now, n.wall, n.index
+	n.served(r)
 	return r.grant()
 }
 
@@ -381,18 +388,31 @@ func (n *naive) settle() {
 		if r.State == StateDetached {
 			continue
 		}
-		p, no := n.verdict(r)
-		switch {
-		case p != nil:
-			n.effects = append(n.effects, Effect{Kind: EffectGranted, Session: r.Session, Edge: r.Edge, Request: r.ID, Grant: n.grant(r, p)})
-		case no != RefusalNone:
+		if _, no := n.verdict(r); no != RefusalNone {
 			n.leave(r, no)
 		}
 	}
+	for n.grantOne() {
+	}
+}
+
+// grantOne gives the first in the queue who can have a slot that slot.
+func (n *naive) grantOne() bool {
+	for _, r := range n.inTurn() {
+		if r.State == StateDetached {
+			continue
+		}
+		if p, _ := n.verdict(r); p != nil {
+			n.effects = append(n.effects, Effect{Kind: EffectGranted, Session: r.Session, Edge: r.Edge, Request: r.ID, Grant: n.grant(r, p)})
+			return true
+		}
+	}
+	return false
 }
 
 func (n *naive) drop(r *nRequest) {
 	n.requests = slices.DeleteFunc(n.requests, func(x *nRequest) bool { return x == r })
+	n.round()
 }
 
 // leave ends a waiter.
@@ -402,7 +422,7 @@ func (n *naive) leave(r *nRequest, why Refusal) {
 }
 
 // giveBack ends a lease.
-func (n *naive) giveBack(r *nRequest) {
+func (n *naive) giveBack(r *nRequest) { // its usage is counted by who knows it
 	n.returned++
 	n.provider(r.Provider).returned++
 	n.drop(r)
@@ -411,6 +431,7 @@ func (n *naive) giveBack(r *nRequest) {
 // takeBack ends a lease by something else than its release.
 func (n *naive) takeBack(r *nRequest, why Reason) {
 	n.giveBack(r)
+	n.used(r, why, Usage{})
 	n.effects = append(n.effects, Effect{
 		Kind: EffectReturned, Session: r.Session, Edge: r.Edge, Request: r.ID, Grant: r.grant(), Reason: why,
 		Node: r.Node, Generation: r.Generation,

@@ -50,11 +50,20 @@ func (n *naive) image() *Image {
 	for _, j := range n.joins {
 		im.Joins = append(im.Joins, *j)
 	}
+	im.LastTurn, im.Metered, im.Usage = n.lastTurn, n.metered, slices.Clone(n.usage)
+	for id, turn := range n.turns {
+		im.Principals = append(im.Principals, PrincipalRow{ID: id, Turn: turn})
+	}
 	sortImage(im)
 	return im
 }
 
 func sortImage(im *Image) {
+	slices.SortFunc(im.Principals, func(a, b PrincipalRow) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(im.Usage, func(a, b UsageRow) int {
+		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Principal, b.Principal), cmp.Compare(a.Token, b.Token),
+			cmp.Compare(a.Model, b.Model), cmp.Compare(a.Provider, b.Provider))
+	})
 	slices.SortFunc(im.Offers, func(a, b OfferRow) int { return cmp.Compare(a.Edge, b.Edge) })
 	slices.SortFunc(im.Edges, func(a, b EdgeRow) int { return cmp.Compare(a.Edge, b.Edge) })
 	slices.SortFunc(im.Sessions, func(a, b SessionRow) int { return cmp.Compare(a.ID, b.ID) })

@@ -56,12 +56,13 @@ const (
 	RefusalUnknownToken                // unknown_token: no such join token, or another used it
 	RefusalExpired                     // expired: the join token ran out before it was used
 	RefusalTooMany                     // too_many: JoinsMax join tokens are kept
+	RefusalPrincipalLimit              // principal_limit: as many requests of its principal wait as may, or it cannot wait
 )
 
 var refusalNames = [...]string{
 	"none", "model_not_found", "queue_full", "unavailable", "context_too_long", "draining", "in_progress_elsewhere",
 	"queue_timeout", "abandoned", "unknown_node", "duplicate", "conflict", "malformed", "unsupported",
-	"unknown_token", "expired", "too_many",
+	"unknown_token", "expired", "too_many", "principal_limit",
 }
 
 func (r Refusal) String() string { return nameOf(refusalNames[:], int(r)) }

@@ -111,6 +111,15 @@ func spoil(im *Image) {
 			im.Nodes[i].Links[j].State = LinkFenced
 		}
 	}
+	for i := range im.Usage {
+		im.Usage[i].Requests += 100
+	}
+	for i := range im.Config.Principals {
+		im.Config.Principals[i].MaxInFlight++
+		for j := range im.Config.Principals[i].Models {
+			im.Config.Principals[i].Models[j] = "spoiled"
+		}
+	}
 	for i := range im.Requests {
 		for j := range im.Requests[i].Excluded {
 			im.Requests[i].Excluded[j] = "spoiled"

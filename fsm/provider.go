@@ -15,7 +15,7 @@ type provider struct {
 
 	lanes []laneAt // lanes with waiters that have it as a candidate
 	dirty bool     // in Machine.dirty: capacity may have appeared
-	first Enqueue  // of a dirty one: the first waiter that it could take is this one or a later one
+	first rank     // of a dirty one: the first waiter that it could take is this one or a later one
 	dim   bool     // in Machine.dim: it may have ceased to be live for somebody
 }
 

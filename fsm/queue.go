@@ -14,6 +14,7 @@ func (m *Machine) wait(r *request, fit []*candidate, dropped string) {
 		m.detached++
 		m.addOrphan(r)
 	}
+	m.queues(r.who)
 	m.join(r, fit, dropped)
 	m.setDeadline(r)
 }
@@ -29,6 +30,7 @@ func (m *Machine) unwait(r *request) {
 		m.dropOrphan(r)
 	}
 	m.leave(r)
+	m.unqueues(r.who)
 	m.clearDeadline(r)
 }
 
@@ -77,8 +79,11 @@ func (m *Machine) doubt(p *provider) {
 	}
 }
 
-// settle grants, repeatedly, the earliest waiter that can be dispatched, then ends those that nothing can be hoped for.
+// settle ends the waiters that nothing can be hoped for, then grants, repeatedly, the first that can be dispatched.
 func (m *Machine) settle() {
+	if len(m.dim) > 0 {
+		m.endHopeless()
+	}
 	m.rankDirty()
 	for {
 		r := m.earliest()
@@ -91,9 +96,6 @@ func (m *Machine) settle() {
 		m.give(r, mo, chosen)
 		m.emit(Effect{Kind: EffectGranted, Session: r.addressee(), Edge: r.lastEdge, Request: r.id, Grant: r.grant()})
 	}
-	if len(m.dim) > 0 {
-		m.endHopeless()
-	}
 }
 
 // earliest returns the first waiter that the provider could take now.
@@ -105,10 +107,10 @@ func (p *provider) earliest() *request {
 	var best *request
 	for _, at := range p.lanes {
 		l := at.lane
-		if l.session == nil || l.class == ClassLong && !long || p.node.ready(l.session) == nil {
+		if l.session == nil || l.class == ClassLong && !long || l.who.full() || p.node.ready(l.session) == nil {
 			continue
 		}
-		if r := l.waiters.first(); best == nil || r.enqueue < best.enqueue {
+		if r := l.waiters.first(); best == nil || r.rank().before(best.rank()) {
 			best = r
 		}
 	}

@@ -21,6 +21,9 @@ type request struct {
 	detachedUntil Time
 	excluded      []ProviderID
 	direct        bool // addressed to one provider: it never waits
+	who           *principal
+	token         string // token_ref
+	metered       bool   // its run is counted in the ledger
 
 	// Of a waiter:
 	lane  *lane
@@ -75,6 +78,7 @@ func (m *Machine) drop(r *request) {
 }
 
 func (m *Machine) recycle(r *request) {
+	m.exit(r)
 	*r = request{}
 	if len(m.spare) < spareMax {
 		m.spare = append(m.spare, r)

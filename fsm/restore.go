@@ -34,6 +34,7 @@ func (m *Machine) Image() *Image {
 	}
 	img.Requests = m.requestRows()
 	img.Joins = slices.Clone(m.joins)
+	img.LastTurn, img.Metered, img.Principals, img.Usage = m.lastTurn, m.metered, m.principalRows(), m.Usage()
 	return img
 }
 
@@ -60,6 +61,10 @@ func (c *Config) clone() Config {
 	out.Models = slices.Clone(c.Models)
 	for i := range out.Models {
 		out.Models[i].Candidates = slices.Clone(out.Models[i].Candidates)
+	}
+	out.Principals = slices.Clone(c.Principals)
+	for i := range out.Principals {
+		out.Principals[i].Models = slices.Clone(out.Principals[i].Models)
 	}
 	return out
 }
@@ -98,6 +103,7 @@ func (r *request) row() RequestRow {
 		MaxWait: r.maxWait, Session: r.addressee(), Edge: r.lastEdge, State: r.state, Enqueue: r.enqueue,
 		EnqueuedAt: r.enqueuedAt, EnqueuedWall: r.enqueuedWall, EnqueuedIndex: r.enqueuedIndex,
 		DetachedUntil: r.detachedUntil, Excluded: slices.Clone(r.excluded), Direct: r.direct,
+		Principal: r.who.id, Token: r.token, Metered: r.metered,
 	}
 	if !r.waits() {
 		row.Lease, row.Provider, row.Served, row.Generation = r.lease, r.provider.ID, r.served, r.link.generation
@@ -135,6 +141,7 @@ func Restore(img *Image) (*Machine, error) {
 	}
 	m.config = img.Config.clone()
 	m.configureModels(m.config.Models)
+	m.configurePrincipals(m.config.Principals)
 	for _, row := range img.Models {
 		if mo := m.models[row.ID]; mo != nil {
 			mo.cursor = row.Cursor
@@ -146,6 +153,8 @@ func Restore(img *Image) (*Machine, error) {
 	if err := m.restoreRequests(img.Requests); err != nil {
 		return nil, err
 	}
+	m.restorePrincipals(img)
+	m.restoreUsage(img)
 	m.spansMoved = true
 	if err := m.Check(); err != nil {
 		return nil, fmt.Errorf("restore image at index %d: %w", img.Index, err)
@@ -212,8 +221,9 @@ func (m *Machine) restoreRequests(rows []RequestRow) error {
 			needs: row.Needs, maxWait: row.MaxWait, session: m.sessions[row.Session], lastEdge: row.Edge, state: row.State,
 			enqueue: row.Enqueue, enqueuedAt: row.EnqueuedAt, enqueuedWall: row.EnqueuedWall,
 			enqueuedIndex: row.EnqueuedIndex, detachedUntil: row.DetachedUntil, excluded: slices.Clone(row.Excluded),
-			direct: row.Direct,
+			direct: row.Direct, token: row.Token, metered: row.Metered,
 		}
+		m.enter(r, row.Principal)
 		if row.Session != 0 && r.session == nil {
 			return fmt.Errorf("restore request %s: session %d is missing", r.id, row.Session)
 		}
@@ -255,5 +265,6 @@ func (m *Machine) restoreRequest(r *request, row *RequestRow) error {
 	l.hold(r)
 	m.leases[r.lease] = r
 	r.provider.take(r.class)
+	r.who.inFlight++
 	return nil
 }

@@ -137,10 +137,12 @@ func (m *Machine) closeSession(s *session, why Reason, alive bool) {
 
 // detach takes a waiter from its session; it keeps its place for a while.
 func (m *Machine) detach(r *request) {
+	turn, last := r.who.turn, m.lastTurn
 	m.unwait(r)
 	r.session = nil
 	r.detachedUntil = m.now + m.pool().ReattachWindow
 	m.waitDetached(r)
+	r.who.turn, m.lastTurn = turn, last // it never left
 }
 
 // waitDetached puts a request without a session into the queue.

@@ -3,6 +3,7 @@ package fsm_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -164,6 +165,7 @@ func (n *naive) clone() *naive {
 	c := *n
 	c.effects = nil
 	c.offers, c.cursors = map[EdgeID]string{}, map[ModelID]ProviderID{}
+	c.turns, c.usage = maps.Clone(n.turns), slices.Clone(n.usage)
 	for k, v := range n.offers {
 		c.offers[k] = v
 	}
@@ -196,6 +198,11 @@ func copied[T any](from []*T) []*T {
 func outline(im *Image) string {
 	im.Index, im.Term, im.Wall, im.Revision, im.Document = 0, 0, 0, 0, nil
 	im.NextLease, im.NextEnqueue, im.Granted, im.Returned = 0, 0, 0, 0
+	im.Usage, im.Metered, im.LastTurn = nil, 0, 0
+	slices.SortFunc(im.Principals, func(a, b PrincipalRow) int { return int(a.Turn) - int(b.Turn) })
+	for i := range im.Principals {
+		im.Principals[i].Turn = uint64(i)
+	}
 	edges := map[SessionID]EdgeID{}
 	for i := range im.Sessions {
 		s := &im.Sessions[i]

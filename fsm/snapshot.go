@@ -111,9 +111,10 @@ const (
 	WhyRecovering = "recovering" // no link yet, and the owner's session is in its startup grace
 	WhyFull       = "full"
 	WhyLongFull   = "long_full"
-	WhyExcluded   = "excluded"  // it refused this request before
-	WhyTooSmall   = "too_small" // its context window, or it takes no long requests
-	WhyIncapable  = "incapable" // it lacks a needed capability
-	WhyDetached   = "detached"  // the waiter has no session now
-	WhyRemoved    = "removed"   // no longer in the configuration
+	WhyExcluded   = "excluded"        // it refused this request before
+	WhyTooSmall   = "too_small"       // its context window, or it takes no long requests
+	WhyIncapable  = "incapable"       // it lacks a needed capability
+	WhyDetached   = "detached"        // the waiter has no session now
+	WhyRemoved    = "removed"         // no longer in the configuration
+	WhyPrincipal  = "principal_limit" // its principal holds as many leases as it may
 )

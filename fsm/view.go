@@ -181,6 +181,8 @@ func (p *provider) whyNot(r *request) string {
 		return WhyDegraded
 	case r.session == nil:
 		return WhyDetached
+	case r.who.full():
+		return WhyPrincipal
 	case p.node.ready(r.session) == nil:
 		return p.whyNotLinked(r.session)
 	case !p.free(ClassNormal):

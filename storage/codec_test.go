@@ -46,11 +46,22 @@ func everyCommand() map[string]fsm.Command {
 		"cancel":        &fsm.Cancel{Request: "r1"},
 		"release":       &fsm.Release{Lease: 300, Reason: fsm.ReasonBackendError, Requeue: true},
 		"release_least": &fsm.Release{Lease: 1},
-		"register_node": &fsm.RegisterNode{Node: "n1", Instance: 1 << 63, Supersede: 4, Running: []fsm.LeaseID{1, 200, 1 << 40}},
-		"node_ready":    &fsm.NodeReady{Node: "n1", Generation: 5},
-		"link_lost":     &fsm.LinkLost{Node: "n1", Generation: 5, Reason: fsm.ReasonHeartbeat},
-		"link_report":   &fsm.LinkReport{Node: "n1", Generation: 5, Running: []fsm.LeaseID{3, 4}},
-		"link_drained":  &fsm.LinkReport{Node: "n1", Generation: 5},
+		"admit_metered": &fsm.Admit{
+			Request: "r\xff1", Fingerprint: fsm.Fingerprint{1, 2, 15: 9}, Model: "provider:codex/gpt-5", Class: fsm.ClassLong,
+			InputTokens: 131072, Needs: fsm.NeedChat, MaxWait: 30 * fsm.Second, Provider: "codex", Served: "gpt-5",
+			Principal: "team-\xfe", Token: "ann-1", Metered: true,
+		},
+		"release_metered": &fsm.Release{
+			Lease: 300, Reason: fsm.ReasonBackendError, Requeue: true,
+			Usage: fsm.Usage{Told: true, Prompt: 1 << 40, Completion: 300, Cached: 5, Reasoning: 6},
+		},
+		"release_untold":          &fsm.Release{Lease: 300, Reason: fsm.ReasonDone, Usage: fsm.Usage{Told: true}},
+		"apply_config_principals": everyLimit(),
+		"register_node":           &fsm.RegisterNode{Node: "n1", Instance: 1 << 63, Supersede: 4, Running: []fsm.LeaseID{1, 200, 1 << 40}},
+		"node_ready":              &fsm.NodeReady{Node: "n1", Generation: 5},
+		"link_lost":               &fsm.LinkLost{Node: "n1", Generation: 5, Reason: fsm.ReasonHeartbeat},
+		"link_report":             &fsm.LinkReport{Node: "n1", Generation: 5, Running: []fsm.LeaseID{3, 4}},
+		"link_drained":            &fsm.LinkReport{Node: "n1", Generation: 5},
 		"set_health": &fsm.SetHealth{
 			Node: "n1", Generation: 5, Provider: "p1", Health: fsm.Degraded, Cause: strings.Repeat("very broken ", 20),
 		},
@@ -83,6 +94,20 @@ func everyConfig() *fsm.ApplyConfig {
 			},
 		},
 		Expected: 2, Force: true, Edge: "edge-1", Offer: "0badcafe",
+	}
+}
+
+func everyLimit() *fsm.ApplyConfig {
+	c := everyConfig()
+	c.Config.Pool.Fair = true
+	c.Config.Principals = everyPrincipal()
+	return c
+}
+
+func everyPrincipal() []fsm.PrincipalConfig {
+	return []fsm.PrincipalConfig{
+		{ID: "ann", Models: []fsm.ModelID{"a", "b"}, MaxInFlight: 3, MaxQueued: fsm.QueuedUnlimited},
+		{ID: "bob"},
 	}
 }
 

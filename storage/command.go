@@ -44,7 +44,7 @@ func appendCommand(b []byte, c fsm.Command) []byte {
 			return appendNested(b, kindRelease, func(b []byte) []byte {
 				b = appendUint(b, 1, uint64(c.Lease))
 				b = appendUint(b, 2, uint64(c.Reason))
-				return appendBool(b, 3, c.Requeue)
+				return appendUsage(appendBool(b, 3, c.Requeue), &c.Usage)
 			})
 		case *fsm.Cancel:
 			return appendNested(b, kindCancel, func(b []byte) []byte { return appendText(b, 1, c.Request) })
@@ -66,7 +66,23 @@ func appendAdmit(b []byte, c *fsm.Admit) []byte {
 	b = appendUint(b, 6, uint64(c.Needs))
 	b = appendUint(b, 7, uint64(c.MaxWait))
 	b = appendText(b, 8, c.Provider)
-	return appendText(b, 9, c.Served)
+	b = appendText(b, 9, c.Served)
+	b = appendText(b, 10, c.Principal)
+	b = appendText(b, 11, c.Token)
+	return appendBool(b, 12, c.Metered)
+}
+
+func appendUsage(b []byte, u *fsm.Usage) []byte {
+	if *u == (fsm.Usage{}) {
+		return b
+	}
+	return appendNested(b, 4, func(b []byte) []byte {
+		b = appendBool(b, 1, u.Told)
+		b = appendUint(b, 2, uint64(u.Prompt))
+		b = appendUint(b, 3, uint64(u.Completion))
+		b = appendUint(b, 4, uint64(u.Cached))
+		return appendUint(b, 5, uint64(u.Reasoning))
+	})
 }
 
 func appendRare(b []byte, c fsm.Command) []byte {

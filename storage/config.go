@@ -64,7 +64,7 @@ func configRecord(c *fsm.Config) *recordpb.Config {
 		m.Pool = &recordpb.Config_Pool{
 			MaxQueue: int64(c.Pool.MaxQueue), QueueTimeout: int64(c.Pool.QueueTimeout),
 			StartupGrace: int64(c.Pool.StartupGrace), ReattachWindow: int64(c.Pool.ReattachWindow),
-			FenceTimeout: int64(c.Pool.FenceTimeout),
+			FenceTimeout: int64(c.Pool.FenceTimeout), Fair: c.Pool.Fair,
 		}
 	}
 	for _, model := range c.Models {
@@ -81,6 +81,14 @@ func configRecord(c *fsm.Config) *recordpb.Config {
 	}
 	for i := range c.Providers {
 		m.Providers = append(m.Providers, providerRecord(&c.Providers[i]))
+	}
+	for i := range c.Principals {
+		p := &c.Principals[i]
+		mp := &recordpb.Config_Principal{Id: []byte(p.ID), MaxInFlight: int64(p.MaxInFlight), MaxQueued: int64(p.MaxQueued)}
+		for _, id := range p.Models {
+			mp.Models = append(mp.Models, []byte(id))
+		}
+		m.Principals = append(m.Principals, mp)
 	}
 	return m
 }
@@ -99,7 +107,7 @@ func configOf(m *recordpb.Config) (fsm.Config, error) {
 		c.Pool = fsm.Pool{
 			MaxQueue: w.int(p.GetMaxQueue()), QueueTimeout: fsm.Time(p.GetQueueTimeout()),
 			StartupGrace: fsm.Time(p.GetStartupGrace()), ReattachWindow: fsm.Time(p.GetReattachWindow()),
-			FenceTimeout: fsm.Time(p.GetFenceTimeout()),
+			FenceTimeout: fsm.Time(p.GetFenceTimeout()), Fair: p.GetFair(),
 		}
 	}
 	for _, mm := range m.GetModels() {
@@ -116,6 +124,15 @@ func configOf(m *recordpb.Config) (fsm.Config, error) {
 	}
 	for _, p := range m.GetProviders() {
 		c.Providers = append(c.Providers, w.provider(p))
+	}
+	for _, p := range m.GetPrincipals() {
+		pc := fsm.PrincipalConfig{
+			ID: fsm.PrincipalID(p.GetId()), MaxInFlight: w.int(p.GetMaxInFlight()), MaxQueued: w.int(p.GetMaxQueued()),
+		}
+		for _, id := range p.GetModels() {
+			pc.Models = append(pc.Models, fsm.ModelID(id))
+		}
+		c.Principals = append(c.Principals, pc)
 	}
 	return c, w.err
 }

@@ -111,6 +111,12 @@ func (d *decoder) readAdmit(f *fields) *fsm.Admit {
 			c.Provider = name[fsm.ProviderID](d, f.bytes())
 		case 9:
 			c.Served = string(f.bytes())
+		case 10:
+			c.Principal = name[fsm.PrincipalID](d, f.bytes())
+		case 11:
+			c.Token = name[string](d, f.bytes())
+		case 12:
+			c.Metered = f.bool()
 		default:
 			f.unknown()
 		}
@@ -128,11 +134,35 @@ func (d *decoder) readRelease(f *fields) *fsm.Release {
 			c.Reason = fsm.Reason(f.upTo(math.MaxUint8))
 		case 3:
 			c.Requeue = f.bool()
+		case 4:
+			inner := &fields{rest: f.bytes()}
+			c.Usage = readUsage(inner)
+			f.err = errors.Join(f.err, inner.err)
 		default:
 			f.unknown()
 		}
 	}
 	return c
+}
+
+func readUsage(f *fields) (u fsm.Usage) {
+	for f.next() {
+		switch f.number {
+		case 1:
+			u.Told = f.bool()
+		case 2:
+			u.Prompt = int64(f.uint())
+		case 3:
+			u.Completion = int64(f.uint())
+		case 4:
+			u.Cached = int64(f.uint())
+		case 5:
+			u.Reasoning = int64(f.uint())
+		default:
+			f.unknown()
+		}
+	}
+	return u
 }
 
 func (d *decoder) readCancel(f *fields) *fsm.Cancel {

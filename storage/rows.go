@@ -41,6 +41,12 @@ func eachRow(img *fsm.Image, fn func(*recordpb.Row)) {
 	for i := range img.Joins {
 		fn(&recordpb.Row{Kind: &recordpb.Row_Join{Join: joinRecord(&img.Joins[i])}})
 	}
+	for _, p := range img.Principals {
+		fn(&recordpb.Row{Kind: &recordpb.Row_Principal{Principal: &recordpb.PrincipalRow{Id: []byte(p.ID), Turn: p.Turn}}})
+	}
+	for i := range img.Usage {
+		fn(&recordpb.Row{Kind: &recordpb.Row_Usage{Usage: usageRecord(&img.Usage[i])}})
+	}
 }
 
 // addRow puts a row into an image.
@@ -74,6 +80,10 @@ func addRow(img *fsm.Image, row *recordpb.Row) error {
 		img.Edges = append(img.Edges, fsm.EdgeRow{Edge: fsm.EdgeID(k.Edge.GetEdge()), Address: string(k.Edge.GetAddress())})
 	case *recordpb.Row_Join:
 		img.Joins = append(img.Joins, w.join(k.Join))
+	case *recordpb.Row_Principal:
+		img.Principals = append(img.Principals, fsm.PrincipalRow{ID: fsm.PrincipalID(k.Principal.GetId()), Turn: k.Principal.GetTurn()})
+	case *recordpb.Row_Usage:
+		img.Usage = append(img.Usage, usageOf(k.Usage))
 	default:
 		return errors.New("row without a kind")
 	}
@@ -201,6 +211,7 @@ func requestRecord(r *fsm.RequestRow) *recordpb.RequestRow {
 		Provider: []byte(r.Provider), Served: []byte(r.Served), Generation: uint64(r.Generation),
 		GrantedAt: int64(r.GrantedAt), GrantedWall: r.GrantedWall, GrantedIndex: r.GrantedIndex,
 		Edge: []byte(r.Edge), Node: []byte(r.Node), Direct: r.Direct,
+		Principal: []byte(r.Principal), Token: []byte(r.Token), Metered: r.Metered,
 	}
 	if r.Fingerprint != (fsm.Fingerprint{}) {
 		m.Fingerprint = r.Fingerprint[:]
@@ -222,6 +233,7 @@ func (w *narrow) request(m *recordpb.RequestRow) fsm.RequestRow {
 		Generation: fsm.Generation(m.GetGeneration()), GrantedAt: fsm.Time(m.GetGrantedAt()),
 		GrantedWall: m.GetGrantedWall(), GrantedIndex: m.GetGrantedIndex(),
 		Edge: fsm.EdgeID(m.GetEdge()), Node: fsm.NodeID(m.GetNode()), Direct: m.GetDirect(),
+		Principal: fsm.PrincipalID(m.GetPrincipal()), Token: string(m.GetToken()), Metered: m.GetMetered(),
 	}
 	if fp := m.GetFingerprint(); len(fp) == len(r.Fingerprint) {
 		copy(r.Fingerprint[:], fp)
@@ -245,6 +257,25 @@ func (w *narrow) join(m *recordpb.JoinRow) fsm.JoinRow {
 	return fsm.JoinRow{
 		Token: w.hash(m.GetToken()), Node: fsm.NodeID(m.GetNode()), Until: fsm.Time(m.GetUntil()),
 		Forget: fsm.Time(m.GetForget()), NodeToken: w.hash(m.GetNodeToken()),
+	}
+}
+
+func usageRecord(u *fsm.UsageRow) *recordpb.UsageRow {
+	return &recordpb.UsageRow{
+		Day: u.Day, Principal: []byte(u.Principal), Token: []byte(u.Token), Model: []byte(u.Model), Provider: []byte(u.Provider),
+		Requests: u.Requests, Aborted: u.Aborted, Untold: u.Untold,
+		Prompt: u.Prompt, Completion: u.Completion, Cached: u.Cached, Reasoning: u.Reasoning,
+	}
+}
+
+func usageOf(m *recordpb.UsageRow) fsm.UsageRow {
+	return fsm.UsageRow{
+		UsageKey: fsm.UsageKey{
+			Day: m.GetDay(), Principal: fsm.PrincipalID(m.GetPrincipal()), Token: string(m.GetToken()),
+			Model: fsm.ModelID(m.GetModel()), Provider: fsm.ProviderID(m.GetProvider()),
+		},
+		Requests: m.GetRequests(), Aborted: m.GetAborted(), Untold: m.GetUntold(),
+		Prompt: m.GetPrompt(), Completion: m.GetCompletion(), Cached: m.GetCached(), Reasoning: m.GetReasoning(),
 	}
 }
 

@@ -59,7 +59,7 @@ func everyRow() *fsm.Image {
 // everyLaterRow has what later versions added, too.
 func everyLaterRow() *fsm.Image {
 	img := everyRow()
-	img.Level, img.Checked = fsm.LevelMax, 90
+	img.Level, img.Checked = 2, 90
 	img.Edges = []fsm.EdgeRow{{Edge: "edge-1", Address: "edge-1.example:8081"}}
 	return img
 }
@@ -76,11 +76,31 @@ func everyJoinedRow() *fsm.Image {
 	return img
 }
 
+// everyMeteredRow has what principals and the ledger added, too.
+func everyMeteredRow() *fsm.Image {
+	img := everyJoinedRow()
+	img.Level, img.LastTurn, img.Metered = 3, 7, 12
+	img.Config.Pool.Fair = true
+	img.Config.Principals = everyPrincipal()
+	img.Requests = append(img.Requests, fsm.RequestRow{ID: "r4", Principal: "ann", Token: "ann-1", Metered: true})
+	img.Principals = []fsm.PrincipalRow{{ID: "ann", Turn: 6}, {ID: "bob", Turn: 7}}
+	img.Usage = []fsm.UsageRow{
+		{Requests: 2},
+		{
+			UsageKey: fsm.UsageKey{Day: 20421, Principal: "ann", Token: "ann-1", Model: "a", Provider: "p1"},
+			Requests: 10, Aborted: 3, Untold: 2, Prompt: 1 << 40, Completion: 5, Cached: 4, Reasoning: 1,
+		},
+	}
+	return img
+}
+
 // TestEveryFieldIsSet fails when a field is added to a row or a command that the tests here, and so perhaps the codec,
 // know nothing of.
 func TestEveryFieldIsSet(t *testing.T) {
-	img := everyJoinedRow()
+	img := everyMeteredRow()
 	img.Nodes[0].Token, img.Requests[0].Direct = img.Nodes[1].Token, true
+	img.Requests[0].Principal, img.Requests[0].Token, img.Requests[0].Metered = "ann", "ann-1", true
+	img.Usage[0] = img.Usage[1]
 	everyFieldSet(t, "Image", reflect.ValueOf(img).Elem())
 	set := map[reflect.Type]fsm.Command{}
 	for _, c := range everyCommand() {
@@ -114,11 +134,20 @@ func everyFieldSet(t *testing.T, path string, v reflect.Value) {
 
 func TestGoldenRows(t *testing.T) {
 	n := map[string]int{}
-	eachRow(everyJoinedRow(), func(r *recordpb.Row) {
+	eachRow(everyMeteredRow(), func(r *recordpb.Row) {
 		m := r.ProtoReflect()
 		kind := string(m.WhichOneof(m.Descriptor().Oneofs().ByName("kind")).Name())
 		n[kind]++
-		golden(t, "v1-row-"+kind+"-"+strconv.Itoa(n[kind]), marshal(r), &recordpb.Row{})
+		name := kind + "-" + strconv.Itoa(n[kind])
+		if kind == "config" {
+			name = "config-2" // 1 is that of before principals
+		}
+		golden(t, "v1-row-"+name, marshal(r), &recordpb.Row{})
+	})
+	eachRow(everyRow(), func(r *recordpb.Row) {
+		if r.GetConfig() != nil {
+			golden(t, "v1-row-config-1", marshal(r), &recordpb.Row{})
+		}
 	})
 	if kinds := (&recordpb.Row{}).ProtoReflect().Descriptor().Fields().Len() - 1; len(n) != kinds {
 		t.Errorf("%d kinds of row held, record.proto has %d and the end", len(n), kinds)
@@ -130,6 +159,7 @@ func TestGoldenSnapshot(t *testing.T) {
 	t.Run("first", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot.bin", everyRow()) })
 	t.Run("level2", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot-level2.bin", everyLaterRow()) })
 	t.Run("joined", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot-joined.bin", everyJoinedRow()) })
+	t.Run("metered", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot-metered.bin", everyMeteredRow()) })
 }
 
 func goldenSnapshot(t *testing.T, name string, state *fsm.Image) {
@@ -161,7 +191,7 @@ func goldenSnapshot(t *testing.T, name string, state *fsm.Image) {
 
 func FuzzSnapshot(f *testing.F) {
 	var b bytes.Buffer
-	if err := writeImage(&b, "c", everyJoinedRow()); err != nil {
+	if err := writeImage(&b, "c", everyMeteredRow()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes()[:b.Len()-sha256.Size])

@@ -71,11 +71,18 @@ func tell(c fsm.Command) string {
 		if c.Provider != "" {
 			return fmt.Sprintf("admission of %s for provider %s, beside the queue (%s, %d input tokens)", c.Request, c.Provider, c.Class, c.InputTokens)
 		}
-		return fmt.Sprintf("admission of %s for model %s (%s, %d input tokens)", c.Request, c.Model, c.Class, c.InputTokens)
+		whose := ""
+		if c.Principal != "" {
+			whose = " of " + string(c.Principal)
+		}
+		return fmt.Sprintf("admission of %s%s for model %s (%s, %d input tokens)", c.Request, whose, c.Model, c.Class, c.InputTokens)
 	case *fsm.Cancel:
 		return fmt.Sprintf("cancel of %s", c.Request)
 	case *fsm.Release:
 		text := fmt.Sprintf("release of lease %d (%s)", c.Lease, c.Reason)
+		if u := c.Usage; u.Told {
+			text += fmt.Sprintf(", %d tokens in (%d cached), %d out (%d of reasoning)", u.Prompt, u.Cached, u.Completion, u.Reasoning)
+		}
 		if c.Requeue {
 			text += ", back to its place in the queue without this provider"
 		}

@@ -659,8 +659,11 @@ type Admit struct {
 	InputTokens   int64                  `protobuf:"varint,5,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
 	Needs         uint32                 `protobuf:"varint,6,opt,name=needs,proto3" json:"needs,omitempty"`
 	MaxWait       int64                  `protobuf:"varint,7,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
-	Provider      []byte                 `protobuf:"bytes,8,opt,name=provider,proto3" json:"provider,omitempty"` // level 2
-	Served        []byte                 `protobuf:"bytes,9,opt,name=served,proto3" json:"served,omitempty"`     // level 2
+	Provider      []byte                 `protobuf:"bytes,8,opt,name=provider,proto3" json:"provider,omitempty"`    // level 2
+	Served        []byte                 `protobuf:"bytes,9,opt,name=served,proto3" json:"served,omitempty"`        // level 2
+	Principal     []byte                 `protobuf:"bytes,10,opt,name=principal,proto3" json:"principal,omitempty"` // level 3
+	Token         []byte                 `protobuf:"bytes,11,opt,name=token,proto3" json:"token,omitempty"`         // level 3
+	Metered       bool                   `protobuf:"varint,12,opt,name=metered,proto3" json:"metered,omitempty"`    // level 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -758,6 +761,27 @@ func (x *Admit) GetServed() []byte {
 	return nil
 }
 
+func (x *Admit) GetPrincipal() []byte {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *Admit) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *Admit) GetMetered() bool {
+	if x != nil {
+		return x.Metered
+	}
+	return false
+}
+
 type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       []byte                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
@@ -807,6 +831,7 @@ type Release struct {
 	Lease         uint64                 `protobuf:"varint,1,opt,name=lease,proto3" json:"lease,omitempty"`
 	Reason        uint32                 `protobuf:"varint,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	Requeue       bool                   `protobuf:"varint,3,opt,name=requeue,proto3" json:"requeue,omitempty"`
+	Usage         *Usage                 `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"` // level 3; absent if it is the zero value
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -862,6 +887,90 @@ func (x *Release) GetRequeue() bool {
 	return false
 }
 
+func (x *Release) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// Usage is what a run used, in tokens.
+type Usage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Told          bool                   `protobuf:"varint,1,opt,name=told,proto3" json:"told,omitempty"`
+	Prompt        int64                  `protobuf:"varint,2,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	Completion    int64                  `protobuf:"varint,3,opt,name=completion,proto3" json:"completion,omitempty"`
+	Cached        int64                  `protobuf:"varint,4,opt,name=cached,proto3" json:"cached,omitempty"`
+	Reasoning     int64                  `protobuf:"varint,5,opt,name=reasoning,proto3" json:"reasoning,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Usage) Reset() {
+	*x = Usage{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Usage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Usage) ProtoMessage() {}
+
+func (x *Usage) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Usage.ProtoReflect.Descriptor instead.
+func (*Usage) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Usage) GetTold() bool {
+	if x != nil {
+		return x.Told
+	}
+	return false
+}
+
+func (x *Usage) GetPrompt() int64 {
+	if x != nil {
+		return x.Prompt
+	}
+	return 0
+}
+
+func (x *Usage) GetCompletion() int64 {
+	if x != nil {
+		return x.Completion
+	}
+	return 0
+}
+
+func (x *Usage) GetCached() int64 {
+	if x != nil {
+		return x.Cached
+	}
+	return 0
+}
+
+func (x *Usage) GetReasoning() int64 {
+	if x != nil {
+		return x.Reasoning
+	}
+	return 0
+}
+
 type RegisterNode struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          []byte                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
@@ -874,7 +983,7 @@ type RegisterNode struct {
 
 func (x *RegisterNode) Reset() {
 	*x = RegisterNode{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[8]
+	mi := &file_proto_recordpb_record_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +995,7 @@ func (x *RegisterNode) String() string {
 func (*RegisterNode) ProtoMessage() {}
 
 func (x *RegisterNode) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[8]
+	mi := &file_proto_recordpb_record_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +1008,7 @@ func (x *RegisterNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterNode.ProtoReflect.Descriptor instead.
 func (*RegisterNode) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{8}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RegisterNode) GetNode() []byte {
@@ -940,7 +1049,7 @@ type NodeReady struct {
 
 func (x *NodeReady) Reset() {
 	*x = NodeReady{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[9]
+	mi := &file_proto_recordpb_record_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -952,7 +1061,7 @@ func (x *NodeReady) String() string {
 func (*NodeReady) ProtoMessage() {}
 
 func (x *NodeReady) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[9]
+	mi := &file_proto_recordpb_record_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -965,7 +1074,7 @@ func (x *NodeReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeReady.ProtoReflect.Descriptor instead.
 func (*NodeReady) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{9}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NodeReady) GetNode() []byte {
@@ -993,7 +1102,7 @@ type LinkLost struct {
 
 func (x *LinkLost) Reset() {
 	*x = LinkLost{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[10]
+	mi := &file_proto_recordpb_record_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1114,7 @@ func (x *LinkLost) String() string {
 func (*LinkLost) ProtoMessage() {}
 
 func (x *LinkLost) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[10]
+	mi := &file_proto_recordpb_record_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1127,7 @@ func (x *LinkLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkLost.ProtoReflect.Descriptor instead.
 func (*LinkLost) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{10}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LinkLost) GetNode() []byte {
@@ -1053,7 +1162,7 @@ type LinkReport struct {
 
 func (x *LinkReport) Reset() {
 	*x = LinkReport{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[11]
+	mi := &file_proto_recordpb_record_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1174,7 @@ func (x *LinkReport) String() string {
 func (*LinkReport) ProtoMessage() {}
 
 func (x *LinkReport) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[11]
+	mi := &file_proto_recordpb_record_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1187,7 @@ func (x *LinkReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkReport.ProtoReflect.Descriptor instead.
 func (*LinkReport) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{11}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LinkReport) GetNode() []byte {
@@ -1115,7 +1224,7 @@ type SetHealth struct {
 
 func (x *SetHealth) Reset() {
 	*x = SetHealth{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[12]
+	mi := &file_proto_recordpb_record_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1236,7 @@ func (x *SetHealth) String() string {
 func (*SetHealth) ProtoMessage() {}
 
 func (x *SetHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[12]
+	mi := &file_proto_recordpb_record_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1249,7 @@ func (x *SetHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetHealth.ProtoReflect.Descriptor instead.
 func (*SetHealth) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{12}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SetHealth) GetNode() []byte {
@@ -1189,7 +1298,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[13]
+	mi := &file_proto_recordpb_record_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1310,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[13]
+	mi := &file_proto_recordpb_record_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1323,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{13}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Drain) GetNode() []byte {
@@ -1252,7 +1361,7 @@ type ApplyConfig struct {
 
 func (x *ApplyConfig) Reset() {
 	*x = ApplyConfig{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[14]
+	mi := &file_proto_recordpb_record_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1264,7 +1373,7 @@ func (x *ApplyConfig) String() string {
 func (*ApplyConfig) ProtoMessage() {}
 
 func (x *ApplyConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[14]
+	mi := &file_proto_recordpb_record_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1277,7 +1386,7 @@ func (x *ApplyConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyConfig.ProtoReflect.Descriptor instead.
 func (*ApplyConfig) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{14}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ApplyConfig) GetDocument() []byte {
@@ -1331,7 +1440,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[15]
+	mi := &file_proto_recordpb_record_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1343,7 +1452,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[15]
+	mi := &file_proto_recordpb_record_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1356,7 +1465,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{15}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Expire) GetTerm() uint64 {
@@ -1375,7 +1484,7 @@ type Announce struct {
 
 func (x *Announce) Reset() {
 	*x = Announce{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[16]
+	mi := &file_proto_recordpb_record_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1496,7 @@ func (x *Announce) String() string {
 func (*Announce) ProtoMessage() {}
 
 func (x *Announce) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[16]
+	mi := &file_proto_recordpb_record_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1509,7 @@ func (x *Announce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Announce.ProtoReflect.Descriptor instead.
 func (*Announce) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{16}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Announce) GetAddress() []byte {
@@ -1419,7 +1528,7 @@ type RaiseLevel struct {
 
 func (x *RaiseLevel) Reset() {
 	*x = RaiseLevel{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[17]
+	mi := &file_proto_recordpb_record_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1540,7 @@ func (x *RaiseLevel) String() string {
 func (*RaiseLevel) ProtoMessage() {}
 
 func (x *RaiseLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[17]
+	mi := &file_proto_recordpb_record_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1553,7 @@ func (x *RaiseLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseLevel.ProtoReflect.Descriptor instead.
 func (*RaiseLevel) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{17}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RaiseLevel) GetLevel() uint32 {
@@ -1464,7 +1573,7 @@ type DigestCheck struct {
 
 func (x *DigestCheck) Reset() {
 	*x = DigestCheck{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[18]
+	mi := &file_proto_recordpb_record_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1585,7 @@ func (x *DigestCheck) String() string {
 func (*DigestCheck) ProtoMessage() {}
 
 func (x *DigestCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[18]
+	mi := &file_proto_recordpb_record_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1598,7 @@ func (x *DigestCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DigestCheck.ProtoReflect.Descriptor instead.
 func (*DigestCheck) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DigestCheck) GetIndex() uint64 {
@@ -1517,7 +1626,7 @@ type AddJoin struct {
 
 func (x *AddJoin) Reset() {
 	*x = AddJoin{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[19]
+	mi := &file_proto_recordpb_record_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1529,7 +1638,7 @@ func (x *AddJoin) String() string {
 func (*AddJoin) ProtoMessage() {}
 
 func (x *AddJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[19]
+	mi := &file_proto_recordpb_record_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1542,7 +1651,7 @@ func (x *AddJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddJoin.ProtoReflect.Descriptor instead.
 func (*AddJoin) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{19}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AddJoin) GetToken() []byte {
@@ -1576,7 +1685,7 @@ type RedeemJoin struct {
 
 func (x *RedeemJoin) Reset() {
 	*x = RedeemJoin{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[20]
+	mi := &file_proto_recordpb_record_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1697,7 @@ func (x *RedeemJoin) String() string {
 func (*RedeemJoin) ProtoMessage() {}
 
 func (x *RedeemJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[20]
+	mi := &file_proto_recordpb_record_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1710,7 @@ func (x *RedeemJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedeemJoin.ProtoReflect.Descriptor instead.
 func (*RedeemJoin) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RedeemJoin) GetToken() []byte {
@@ -1625,13 +1734,14 @@ type Config struct {
 	Models        []*Config_Model        `protobuf:"bytes,2,rep,name=models,proto3" json:"models,omitempty"`
 	Nodes         [][]byte               `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Providers     []*Config_Provider     `protobuf:"bytes,4,rep,name=providers,proto3" json:"providers,omitempty"`
+	Principals    []*Config_Principal    `protobuf:"bytes,5,rep,name=principals,proto3" json:"principals,omitempty"` // level 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[21]
+	mi := &file_proto_recordpb_record_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1753,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[21]
+	mi := &file_proto_recordpb_record_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1766,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Config) GetPool() *Config_Pool {
@@ -1687,6 +1797,13 @@ func (x *Config) GetProviders() []*Config_Provider {
 	return nil
 }
 
+func (x *Config) GetPrincipals() []*Config_Principal {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
 type Grant struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lease         uint64                 `protobuf:"varint,1,opt,name=lease,proto3" json:"lease,omitempty"`
@@ -1703,7 +1820,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	mi := &file_proto_recordpb_record_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1715,7 +1832,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	mi := &file_proto_recordpb_record_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1728,7 +1845,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Grant) GetLease() uint64 {
@@ -1805,7 +1922,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	mi := &file_proto_recordpb_record_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1934,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	mi := &file_proto_recordpb_record_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1947,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Outcome) GetCode() uint32 {
@@ -1916,7 +2033,7 @@ type SnapshotFile struct {
 
 func (x *SnapshotFile) Reset() {
 	*x = SnapshotFile{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	mi := &file_proto_recordpb_record_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1928,7 +2045,7 @@ func (x *SnapshotFile) String() string {
 func (*SnapshotFile) ProtoMessage() {}
 
 func (x *SnapshotFile) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	mi := &file_proto_recordpb_record_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1941,7 +2058,7 @@ func (x *SnapshotFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotFile.ProtoReflect.Descriptor instead.
 func (*SnapshotFile) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{24}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SnapshotFile) GetIndex() uint64 {
@@ -1990,13 +2107,15 @@ type SnapshotHeader struct {
 	LastSession   uint64                 `protobuf:"varint,13,opt,name=last_session,json=lastSession,proto3" json:"last_session,omitempty"` // highest id ever given
 	Raised        uint32                 `protobuf:"varint,14,opt,name=raised,proto3" json:"raised,omitempty"`                              // feature level of the state; 0: never raised
 	Checked       uint64                 `protobuf:"varint,15,opt,name=checked,proto3" json:"checked,omitempty"`                            // index of the last digest check
+	LastTurn      uint64                 `protobuf:"varint,16,opt,name=last_turn,json=lastTurn,proto3" json:"last_turn,omitempty"`          // of the round of principals
+	Metered       uint64                 `protobuf:"varint,17,opt,name=metered,proto3" json:"metered,omitempty"`                            // runs counted in the ledger
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	mi := &file_proto_recordpb_record_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2127,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	mi := &file_proto_recordpb_record_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2140,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SnapshotHeader) GetFormat() uint32 {
@@ -2129,6 +2248,20 @@ func (x *SnapshotHeader) GetChecked() uint64 {
 	return 0
 }
 
+func (x *SnapshotHeader) GetLastTurn() uint64 {
+	if x != nil {
+		return x.LastTurn
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetMetered() uint64 {
+	if x != nil {
+		return x.Metered
+	}
+	return 0
+}
+
 // Row is one row of the state. The kinds come in the order of their numbers, the rows of a kind in order of their key;
 // the batches of a session follow it.
 type Row struct {
@@ -2146,6 +2279,8 @@ type Row struct {
 	//	*Row_Request
 	//	*Row_Edge
 	//	*Row_Join
+	//	*Row_Principal
+	//	*Row_Usage
 	//	*Row_End_
 	Kind          isRow_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -2154,7 +2289,7 @@ type Row struct {
 
 func (x *Row) Reset() {
 	*x = Row{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	mi := &file_proto_recordpb_record_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2301,7 @@ func (x *Row) String() string {
 func (*Row) ProtoMessage() {}
 
 func (x *Row) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	mi := &file_proto_recordpb_record_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2314,7 @@ func (x *Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row.ProtoReflect.Descriptor instead.
 func (*Row) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Row) GetKind() isRow_Kind {
@@ -2288,6 +2423,24 @@ func (x *Row) GetJoin() *JoinRow {
 	return nil
 }
 
+func (x *Row) GetPrincipal() *PrincipalRow {
+	if x != nil {
+		if x, ok := x.Kind.(*Row_Principal); ok {
+			return x.Principal
+		}
+	}
+	return nil
+}
+
+func (x *Row) GetUsage() *UsageRow {
+	if x != nil {
+		if x, ok := x.Kind.(*Row_Usage); ok {
+			return x.Usage
+		}
+	}
+	return nil
+}
+
 func (x *Row) GetEnd() *Row_End {
 	if x != nil {
 		if x, ok := x.Kind.(*Row_End_); ok {
@@ -2345,6 +2498,14 @@ type Row_Join struct {
 	Join *JoinRow `protobuf:"bytes,11,opt,name=join,proto3,oneof"`
 }
 
+type Row_Principal struct {
+	Principal *PrincipalRow `protobuf:"bytes,12,opt,name=principal,proto3,oneof"`
+}
+
+type Row_Usage struct {
+	Usage *UsageRow `protobuf:"bytes,13,opt,name=usage,proto3,oneof"`
+}
+
 type Row_End_ struct {
 	End *Row_End `protobuf:"bytes,15,opt,name=end,proto3,oneof"` // the last one
 }
@@ -2371,6 +2532,10 @@ func (*Row_Edge) isRow_Kind() {}
 
 func (*Row_Join) isRow_Kind() {}
 
+func (*Row_Principal) isRow_Kind() {}
+
+func (*Row_Usage) isRow_Kind() {}
+
 func (*Row_End_) isRow_Kind() {}
 
 type OfferRow struct {
@@ -2383,7 +2548,7 @@ type OfferRow struct {
 
 func (x *OfferRow) Reset() {
 	*x = OfferRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	mi := &file_proto_recordpb_record_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2395,7 +2560,7 @@ func (x *OfferRow) String() string {
 func (*OfferRow) ProtoMessage() {}
 
 func (x *OfferRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	mi := &file_proto_recordpb_record_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2408,7 +2573,7 @@ func (x *OfferRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferRow.ProtoReflect.Descriptor instead.
 func (*OfferRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *OfferRow) GetEdge() []byte {
@@ -2438,7 +2603,7 @@ type JoinRow struct {
 
 func (x *JoinRow) Reset() {
 	*x = JoinRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[28]
+	mi := &file_proto_recordpb_record_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +2615,7 @@ func (x *JoinRow) String() string {
 func (*JoinRow) ProtoMessage() {}
 
 func (x *JoinRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[28]
+	mi := &file_proto_recordpb_record_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +2628,7 @@ func (x *JoinRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRow.ProtoReflect.Descriptor instead.
 func (*JoinRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *JoinRow) GetToken() []byte {
@@ -2501,6 +2666,190 @@ func (x *JoinRow) GetNodeToken() []byte {
 	return nil
 }
 
+type PrincipalRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Turn          uint64                 `protobuf:"varint,2,opt,name=turn,proto3" json:"turn,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PrincipalRow) Reset() {
+	*x = PrincipalRow{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PrincipalRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PrincipalRow) ProtoMessage() {}
+
+func (x *PrincipalRow) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PrincipalRow.ProtoReflect.Descriptor instead.
+func (*PrincipalRow) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *PrincipalRow) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *PrincipalRow) GetTurn() uint64 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+type UsageRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Day           int64                  `protobuf:"varint,1,opt,name=day,proto3" json:"day,omitempty"` // UTC days since 1970-01-01
+	Principal     []byte                 `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
+	Token         []byte                 `protobuf:"bytes,3,opt,name=token,proto3" json:"token,omitempty"`
+	Model         []byte                 `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
+	Provider      []byte                 `protobuf:"bytes,5,opt,name=provider,proto3" json:"provider,omitempty"`
+	Requests      uint64                 `protobuf:"varint,6,opt,name=requests,proto3" json:"requests,omitempty"`
+	Aborted       uint64                 `protobuf:"varint,7,opt,name=aborted,proto3" json:"aborted,omitempty"`
+	Untold        uint64                 `protobuf:"varint,8,opt,name=untold,proto3" json:"untold,omitempty"`
+	Prompt        uint64                 `protobuf:"varint,9,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	Completion    uint64                 `protobuf:"varint,10,opt,name=completion,proto3" json:"completion,omitempty"`
+	Cached        uint64                 `protobuf:"varint,11,opt,name=cached,proto3" json:"cached,omitempty"`
+	Reasoning     uint64                 `protobuf:"varint,12,opt,name=reasoning,proto3" json:"reasoning,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageRow) Reset() {
+	*x = UsageRow{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageRow) ProtoMessage() {}
+
+func (x *UsageRow) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageRow.ProtoReflect.Descriptor instead.
+func (*UsageRow) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *UsageRow) GetDay() int64 {
+	if x != nil {
+		return x.Day
+	}
+	return 0
+}
+
+func (x *UsageRow) GetPrincipal() []byte {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *UsageRow) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *UsageRow) GetModel() []byte {
+	if x != nil {
+		return x.Model
+	}
+	return nil
+}
+
+func (x *UsageRow) GetProvider() []byte {
+	if x != nil {
+		return x.Provider
+	}
+	return nil
+}
+
+func (x *UsageRow) GetRequests() uint64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
+func (x *UsageRow) GetAborted() uint64 {
+	if x != nil {
+		return x.Aborted
+	}
+	return 0
+}
+
+func (x *UsageRow) GetUntold() uint64 {
+	if x != nil {
+		return x.Untold
+	}
+	return 0
+}
+
+func (x *UsageRow) GetPrompt() uint64 {
+	if x != nil {
+		return x.Prompt
+	}
+	return 0
+}
+
+func (x *UsageRow) GetCompletion() uint64 {
+	if x != nil {
+		return x.Completion
+	}
+	return 0
+}
+
+func (x *UsageRow) GetCached() uint64 {
+	if x != nil {
+		return x.Cached
+	}
+	return 0
+}
+
+func (x *UsageRow) GetReasoning() uint64 {
+	if x != nil {
+		return x.Reasoning
+	}
+	return 0
+}
+
 type EdgeRow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Edge          []byte                 `protobuf:"bytes,1,opt,name=edge,proto3" json:"edge,omitempty"`
@@ -2511,7 +2860,7 @@ type EdgeRow struct {
 
 func (x *EdgeRow) Reset() {
 	*x = EdgeRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[29]
+	mi := &file_proto_recordpb_record_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2523,7 +2872,7 @@ func (x *EdgeRow) String() string {
 func (*EdgeRow) ProtoMessage() {}
 
 func (x *EdgeRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[29]
+	mi := &file_proto_recordpb_record_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2536,7 +2885,7 @@ func (x *EdgeRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRow.ProtoReflect.Descriptor instead.
 func (*EdgeRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{29}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EdgeRow) GetEdge() []byte {
@@ -2569,7 +2918,7 @@ type SessionRow struct {
 
 func (x *SessionRow) Reset() {
 	*x = SessionRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	mi := &file_proto_recordpb_record_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2581,7 +2930,7 @@ func (x *SessionRow) String() string {
 func (*SessionRow) ProtoMessage() {}
 
 func (x *SessionRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	mi := &file_proto_recordpb_record_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2594,7 +2943,7 @@ func (x *SessionRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRow.ProtoReflect.Descriptor instead.
 func (*SessionRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{30}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SessionRow) GetId() uint64 {
@@ -2664,7 +3013,7 @@ type BatchRow struct {
 
 func (x *BatchRow) Reset() {
 	*x = BatchRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	mi := &file_proto_recordpb_record_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2676,7 +3025,7 @@ func (x *BatchRow) String() string {
 func (*BatchRow) ProtoMessage() {}
 
 func (x *BatchRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	mi := &file_proto_recordpb_record_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2689,7 +3038,7 @@ func (x *BatchRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRow.ProtoReflect.Descriptor instead.
 func (*BatchRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{31}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *BatchRow) GetSeq() uint64 {
@@ -2728,7 +3077,7 @@ type NodeRow struct {
 
 func (x *NodeRow) Reset() {
 	*x = NodeRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[32]
+	mi := &file_proto_recordpb_record_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2740,7 +3089,7 @@ func (x *NodeRow) String() string {
 func (*NodeRow) ProtoMessage() {}
 
 func (x *NodeRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[32]
+	mi := &file_proto_recordpb_record_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2753,7 +3102,7 @@ func (x *NodeRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRow.ProtoReflect.Descriptor instead.
 func (*NodeRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{32}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *NodeRow) GetId() []byte {
@@ -2820,7 +3169,7 @@ type ProviderRow struct {
 
 func (x *ProviderRow) Reset() {
 	*x = ProviderRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[33]
+	mi := &file_proto_recordpb_record_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +3181,7 @@ func (x *ProviderRow) String() string {
 func (*ProviderRow) ProtoMessage() {}
 
 func (x *ProviderRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[33]
+	mi := &file_proto_recordpb_record_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2845,7 +3194,7 @@ func (x *ProviderRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderRow.ProtoReflect.Descriptor instead.
 func (*ProviderRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{33}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ProviderRow) GetConfig() *Config_Provider {
@@ -2907,7 +3256,7 @@ type ModelRow struct {
 
 func (x *ModelRow) Reset() {
 	*x = ModelRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[34]
+	mi := &file_proto_recordpb_record_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2919,7 +3268,7 @@ func (x *ModelRow) String() string {
 func (*ModelRow) ProtoMessage() {}
 
 func (x *ModelRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[34]
+	mi := &file_proto_recordpb_record_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +3281,7 @@ func (x *ModelRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelRow.ProtoReflect.Descriptor instead.
 func (*ModelRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{34}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ModelRow) GetId() []byte {
@@ -2976,13 +3325,16 @@ type RequestRow struct {
 	Edge          []byte                 `protobuf:"bytes,23,opt,name=edge,proto3" json:"edge,omitempty"`
 	Node          []byte                 `protobuf:"bytes,24,opt,name=node,proto3" json:"node,omitempty"`
 	Direct        bool                   `protobuf:"varint,25,opt,name=direct,proto3" json:"direct,omitempty"`
+	Principal     []byte                 `protobuf:"bytes,26,opt,name=principal,proto3" json:"principal,omitempty"`
+	Token         []byte                 `protobuf:"bytes,27,opt,name=token,proto3" json:"token,omitempty"`
+	Metered       bool                   `protobuf:"varint,28,opt,name=metered,proto3" json:"metered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RequestRow) Reset() {
 	*x = RequestRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[35]
+	mi := &file_proto_recordpb_record_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2994,7 +3346,7 @@ func (x *RequestRow) String() string {
 func (*RequestRow) ProtoMessage() {}
 
 func (x *RequestRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[35]
+	mi := &file_proto_recordpb_record_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3007,7 +3359,7 @@ func (x *RequestRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRow.ProtoReflect.Descriptor instead.
 func (*RequestRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{35}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RequestRow) GetId() []byte {
@@ -3185,6 +3537,95 @@ func (x *RequestRow) GetDirect() bool {
 	return false
 }
 
+func (x *RequestRow) GetPrincipal() []byte {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *RequestRow) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *RequestRow) GetMetered() bool {
+	if x != nil {
+		return x.Metered
+	}
+	return false
+}
+
+type Config_Principal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Models        [][]byte               `protobuf:"bytes,2,rep,name=models,proto3" json:"models,omitempty"`
+	MaxInFlight   int64                  `protobuf:"zigzag64,3,opt,name=max_in_flight,json=maxInFlight,proto3" json:"max_in_flight,omitempty"`
+	MaxQueued     int64                  `protobuf:"zigzag64,4,opt,name=max_queued,json=maxQueued,proto3" json:"max_queued,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Config_Principal) Reset() {
+	*x = Config_Principal{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Config_Principal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Config_Principal) ProtoMessage() {}
+
+func (x *Config_Principal) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Config_Principal.ProtoReflect.Descriptor instead.
+func (*Config_Principal) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22, 0}
+}
+
+func (x *Config_Principal) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *Config_Principal) GetModels() [][]byte {
+	if x != nil {
+		return x.Models
+	}
+	return nil
+}
+
+func (x *Config_Principal) GetMaxInFlight() int64 {
+	if x != nil {
+		return x.MaxInFlight
+	}
+	return 0
+}
+
+func (x *Config_Principal) GetMaxQueued() int64 {
+	if x != nil {
+		return x.MaxQueued
+	}
+	return 0
+}
+
 type Config_Pool struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	MaxQueue       int64                  `protobuf:"zigzag64,1,opt,name=max_queue,json=maxQueue,proto3" json:"max_queue,omitempty"`
@@ -3192,13 +3633,14 @@ type Config_Pool struct {
 	StartupGrace   int64                  `protobuf:"varint,3,opt,name=startup_grace,json=startupGrace,proto3" json:"startup_grace,omitempty"`
 	ReattachWindow int64                  `protobuf:"varint,4,opt,name=reattach_window,json=reattachWindow,proto3" json:"reattach_window,omitempty"`
 	FenceTimeout   int64                  `protobuf:"varint,5,opt,name=fence_timeout,json=fenceTimeout,proto3" json:"fence_timeout,omitempty"`
+	Fair           bool                   `protobuf:"varint,6,opt,name=fair,proto3" json:"fair,omitempty"` // level 3
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Config_Pool) Reset() {
 	*x = Config_Pool{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[36]
+	mi := &file_proto_recordpb_record_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3210,7 +3652,7 @@ func (x *Config_Pool) String() string {
 func (*Config_Pool) ProtoMessage() {}
 
 func (x *Config_Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[36]
+	mi := &file_proto_recordpb_record_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3223,7 +3665,7 @@ func (x *Config_Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Pool.ProtoReflect.Descriptor instead.
 func (*Config_Pool) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22, 1}
 }
 
 func (x *Config_Pool) GetMaxQueue() int64 {
@@ -3261,6 +3703,13 @@ func (x *Config_Pool) GetFenceTimeout() int64 {
 	return 0
 }
 
+func (x *Config_Pool) GetFair() bool {
+	if x != nil {
+		return x.Fair
+	}
+	return false
+}
+
 type Config_Model struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -3271,7 +3720,7 @@ type Config_Model struct {
 
 func (x *Config_Model) Reset() {
 	*x = Config_Model{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[37]
+	mi := &file_proto_recordpb_record_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3283,7 +3732,7 @@ func (x *Config_Model) String() string {
 func (*Config_Model) ProtoMessage() {}
 
 func (x *Config_Model) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[37]
+	mi := &file_proto_recordpb_record_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3296,7 +3745,7 @@ func (x *Config_Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Model.ProtoReflect.Descriptor instead.
 func (*Config_Model) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21, 1}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22, 2}
 }
 
 func (x *Config_Model) GetId() []byte {
@@ -3323,7 +3772,7 @@ type Config_Candidate struct {
 
 func (x *Config_Candidate) Reset() {
 	*x = Config_Candidate{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[38]
+	mi := &file_proto_recordpb_record_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3335,7 +3784,7 @@ func (x *Config_Candidate) String() string {
 func (*Config_Candidate) ProtoMessage() {}
 
 func (x *Config_Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[38]
+	mi := &file_proto_recordpb_record_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3348,7 +3797,7 @@ func (x *Config_Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Candidate.ProtoReflect.Descriptor instead.
 func (*Config_Candidate) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21, 2}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22, 3}
 }
 
 func (x *Config_Candidate) GetProvider() []byte {
@@ -3381,7 +3830,7 @@ type Config_Provider struct {
 
 func (x *Config_Provider) Reset() {
 	*x = Config_Provider{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[39]
+	mi := &file_proto_recordpb_record_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3393,7 +3842,7 @@ func (x *Config_Provider) String() string {
 func (*Config_Provider) ProtoMessage() {}
 
 func (x *Config_Provider) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[39]
+	mi := &file_proto_recordpb_record_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3406,7 +3855,7 @@ func (x *Config_Provider) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Provider.ProtoReflect.Descriptor instead.
 func (*Config_Provider) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21, 3}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22, 4}
 }
 
 func (x *Config_Provider) GetId() []byte {
@@ -3474,7 +3923,7 @@ type Row_End struct {
 
 func (x *Row_End) Reset() {
 	*x = Row_End{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[40]
+	mi := &file_proto_recordpb_record_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3486,7 +3935,7 @@ func (x *Row_End) String() string {
 func (*Row_End) ProtoMessage() {}
 
 func (x *Row_End) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[40]
+	mi := &file_proto_recordpb_record_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3499,7 +3948,7 @@ func (x *Row_End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row_End.ProtoReflect.Descriptor instead.
 func (*Row_End) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27, 0}
 }
 
 func (x *Row_End) GetRows() uint64 {
@@ -3522,7 +3971,7 @@ type NodeRow_Link struct {
 
 func (x *NodeRow_Link) Reset() {
 	*x = NodeRow_Link{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[41]
+	mi := &file_proto_recordpb_record_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3534,7 +3983,7 @@ func (x *NodeRow_Link) String() string {
 func (*NodeRow_Link) ProtoMessage() {}
 
 func (x *NodeRow_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[41]
+	mi := &file_proto_recordpb_record_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3547,7 +3996,7 @@ func (x *NodeRow_Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRow_Link.ProtoReflect.Descriptor instead.
 func (*NodeRow_Link) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{32, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{35, 0}
 }
 
 func (x *NodeRow_Link) GetGeneration() uint64 {
@@ -3638,7 +4087,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x04R\asession\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\rR\x06reason\x12\x14\n" +
-	"\x05alive\x18\x04 \x01(\bR\x05alive\"\xf7\x01\n" +
+	"\x05alive\x18\x04 \x01(\bR\x05alive\"\xc5\x02\n" +
 	"\x05Admit\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\fR\arequest\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\fR\vfingerprint\x12\x14\n" +
@@ -3648,13 +4097,26 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x05needs\x18\x06 \x01(\rR\x05needs\x12\x19\n" +
 	"\bmax_wait\x18\a \x01(\x03R\amaxWait\x12\x1a\n" +
 	"\bprovider\x18\b \x01(\fR\bprovider\x12\x16\n" +
-	"\x06served\x18\t \x01(\fR\x06served\"\"\n" +
+	"\x06served\x18\t \x01(\fR\x06served\x12\x1c\n" +
+	"\tprincipal\x18\n" +
+	" \x01(\fR\tprincipal\x12\x14\n" +
+	"\x05token\x18\v \x01(\fR\x05token\x12\x18\n" +
+	"\ametered\x18\f \x01(\bR\ametered\"\"\n" +
 	"\x06Cancel\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\fR\arequest\"Q\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\"}\n" +
 	"\aRelease\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\rR\x06reason\x12\x18\n" +
-	"\arequeue\x18\x03 \x01(\bR\arequeue\"v\n" +
+	"\arequeue\x18\x03 \x01(\bR\arequeue\x12*\n" +
+	"\x05usage\x18\x04 \x01(\v2\x14.iop.record.v1.UsageR\x05usage\"\x89\x01\n" +
+	"\x05Usage\x12\x12\n" +
+	"\x04told\x18\x01 \x01(\bR\x04told\x12\x16\n" +
+	"\x06prompt\x18\x02 \x01(\x03R\x06prompt\x12\x1e\n" +
+	"\n" +
+	"completion\x18\x03 \x01(\x03R\n" +
+	"completion\x12\x16\n" +
+	"\x06cached\x18\x04 \x01(\x03R\x06cached\x12\x1c\n" +
+	"\treasoning\x18\x05 \x01(\x03R\treasoning\"v\n" +
 	"\fRegisterNode\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\fR\x04node\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\x06R\binstance\x12\x1c\n" +
@@ -3715,18 +4177,28 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"RedeemJoin\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\fR\x05token\x12\x1d\n" +
 	"\n" +
-	"node_token\x18\x02 \x01(\fR\tnodeToken\"\xfb\x05\n" +
+	"node_token\x18\x02 \x01(\fR\tnodeToken\"\xc8\a\n" +
 	"\x06Config\x12.\n" +
 	"\x04pool\x18\x01 \x01(\v2\x1a.iop.record.v1.Config.PoolR\x04pool\x123\n" +
 	"\x06models\x18\x02 \x03(\v2\x1b.iop.record.v1.Config.ModelR\x06models\x12\x14\n" +
 	"\x05nodes\x18\x03 \x03(\fR\x05nodes\x12<\n" +
-	"\tproviders\x18\x04 \x03(\v2\x1e.iop.record.v1.Config.ProviderR\tproviders\x1a\xbb\x01\n" +
+	"\tproviders\x18\x04 \x03(\v2\x1e.iop.record.v1.Config.ProviderR\tproviders\x12?\n" +
+	"\n" +
+	"principals\x18\x05 \x03(\v2\x1f.iop.record.v1.Config.PrincipalR\n" +
+	"principals\x1av\n" +
+	"\tPrincipal\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
+	"\x06models\x18\x02 \x03(\fR\x06models\x12\"\n" +
+	"\rmax_in_flight\x18\x03 \x01(\x12R\vmaxInFlight\x12\x1d\n" +
+	"\n" +
+	"max_queued\x18\x04 \x01(\x12R\tmaxQueued\x1a\xcf\x01\n" +
 	"\x04Pool\x12\x1b\n" +
 	"\tmax_queue\x18\x01 \x01(\x12R\bmaxQueue\x12#\n" +
 	"\rqueue_timeout\x18\x02 \x01(\x03R\fqueueTimeout\x12#\n" +
 	"\rstartup_grace\x18\x03 \x01(\x03R\fstartupGrace\x12'\n" +
 	"\x0freattach_window\x18\x04 \x01(\x03R\x0ereattachWindow\x12#\n" +
-	"\rfence_timeout\x18\x05 \x01(\x03R\ffenceTimeout\x1aX\n" +
+	"\rfence_timeout\x18\x05 \x01(\x03R\ffenceTimeout\x12\x12\n" +
+	"\x04fair\x18\x06 \x01(\bR\x04fair\x1aX\n" +
 	"\x05Model\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12?\n" +
 	"\n" +
@@ -3773,7 +4245,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12$\n" +
 	"\rconfiguration\x18\x03 \x01(\fR\rconfiguration\x12/\n" +
-	"\x13configuration_index\x18\x04 \x01(\x04R\x12configurationIndex\"\x91\x03\n" +
+	"\x13configuration_index\x18\x04 \x01(\x04R\x12configurationIndex\"\xc8\x03\n" +
 	"\x0eSnapshotHeader\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\rR\x05level\x12\x18\n" +
@@ -3791,7 +4263,9 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\breturned\x18\f \x01(\x04R\breturned\x12!\n" +
 	"\flast_session\x18\r \x01(\x04R\vlastSession\x12\x16\n" +
 	"\x06raised\x18\x0e \x01(\rR\x06raised\x12\x18\n" +
-	"\achecked\x18\x0f \x01(\x04R\achecked\"\xe8\x04\n" +
+	"\achecked\x18\x0f \x01(\x04R\achecked\x12\x1b\n" +
+	"\tlast_turn\x18\x10 \x01(\x04R\blastTurn\x12\x18\n" +
+	"\ametered\x18\x11 \x01(\x04R\ametered\"\xd6\x05\n" +
 	"\x03Row\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\fH\x00R\bdocument\x12/\n" +
 	"\x06config\x18\x02 \x01(\v2\x15.iop.record.v1.ConfigH\x00R\x06config\x12/\n" +
@@ -3804,7 +4278,9 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\arequest\x18\t \x01(\v2\x19.iop.record.v1.RequestRowH\x00R\arequest\x12,\n" +
 	"\x04edge\x18\n" +
 	" \x01(\v2\x16.iop.record.v1.EdgeRowH\x00R\x04edge\x12,\n" +
-	"\x04join\x18\v \x01(\v2\x16.iop.record.v1.JoinRowH\x00R\x04join\x12*\n" +
+	"\x04join\x18\v \x01(\v2\x16.iop.record.v1.JoinRowH\x00R\x04join\x12;\n" +
+	"\tprincipal\x18\f \x01(\v2\x1b.iop.record.v1.PrincipalRowH\x00R\tprincipal\x12/\n" +
+	"\x05usage\x18\r \x01(\v2\x17.iop.record.v1.UsageRowH\x00R\x05usage\x12*\n" +
 	"\x03end\x18\x0f \x01(\v2\x16.iop.record.v1.Row.EndH\x00R\x03end\x1a\x19\n" +
 	"\x03End\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x04R\x04rowsB\x06\n" +
@@ -3818,7 +4294,26 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x05until\x18\x03 \x01(\x03R\x05until\x12\x16\n" +
 	"\x06forget\x18\x04 \x01(\x03R\x06forget\x12\x1d\n" +
 	"\n" +
-	"node_token\x18\x05 \x01(\fR\tnodeToken\"7\n" +
+	"node_token\x18\x05 \x01(\fR\tnodeToken\"2\n" +
+	"\fPrincipalRow\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
+	"\x04turn\x18\x02 \x01(\x04R\x04turn\"\xbe\x02\n" +
+	"\bUsageRow\x12\x10\n" +
+	"\x03day\x18\x01 \x01(\x03R\x03day\x12\x1c\n" +
+	"\tprincipal\x18\x02 \x01(\fR\tprincipal\x12\x14\n" +
+	"\x05token\x18\x03 \x01(\fR\x05token\x12\x14\n" +
+	"\x05model\x18\x04 \x01(\fR\x05model\x12\x1a\n" +
+	"\bprovider\x18\x05 \x01(\fR\bprovider\x12\x1a\n" +
+	"\brequests\x18\x06 \x01(\x04R\brequests\x12\x18\n" +
+	"\aaborted\x18\a \x01(\x04R\aaborted\x12\x16\n" +
+	"\x06untold\x18\b \x01(\x04R\x06untold\x12\x16\n" +
+	"\x06prompt\x18\t \x01(\x04R\x06prompt\x12\x1e\n" +
+	"\n" +
+	"completion\x18\n" +
+	" \x01(\x04R\n" +
+	"completion\x12\x16\n" +
+	"\x06cached\x18\v \x01(\x04R\x06cached\x12\x1c\n" +
+	"\treasoning\x18\f \x01(\x04R\treasoning\"7\n" +
 	"\aEdgeRow\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\fR\aaddress\"\xdd\x01\n" +
@@ -3867,7 +4362,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\breturned\x18\a \x01(\x04R\breturned\"2\n" +
 	"\bModelRow\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\xc9\x05\n" +
+	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\x97\x06\n" +
 	"\n" +
 	"RequestRow\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12 \n" +
@@ -3899,7 +4394,10 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\rgranted_index\x18\x16 \x01(\x04R\fgrantedIndex\x12\x12\n" +
 	"\x04edge\x18\x17 \x01(\fR\x04edge\x12\x12\n" +
 	"\x04node\x18\x18 \x01(\fR\x04node\x12\x16\n" +
-	"\x06direct\x18\x19 \x01(\bR\x06directB\x14Z\x12iop/proto/recordpbb\x06proto3"
+	"\x06direct\x18\x19 \x01(\bR\x06direct\x12\x1c\n" +
+	"\tprincipal\x18\x1a \x01(\fR\tprincipal\x12\x14\n" +
+	"\x05token\x18\x1b \x01(\fR\x05token\x12\x18\n" +
+	"\ametered\x18\x1c \x01(\bR\ameteredB\x14Z\x12iop/proto/recordpbb\x06proto3"
 
 var (
 	file_proto_recordpb_record_proto_rawDescOnce sync.Once
@@ -3913,7 +4411,7 @@ func file_proto_recordpb_record_proto_rawDescGZIP() []byte {
 	return file_proto_recordpb_record_proto_rawDescData
 }
 
-var file_proto_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_proto_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_proto_recordpb_record_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: iop.record.v1.Entry
 	(*Batch)(nil),            // 1: iop.record.v1.Batch
@@ -3923,40 +4421,44 @@ var file_proto_recordpb_record_proto_goTypes = []any{
 	(*Admit)(nil),            // 5: iop.record.v1.Admit
 	(*Cancel)(nil),           // 6: iop.record.v1.Cancel
 	(*Release)(nil),          // 7: iop.record.v1.Release
-	(*RegisterNode)(nil),     // 8: iop.record.v1.RegisterNode
-	(*NodeReady)(nil),        // 9: iop.record.v1.NodeReady
-	(*LinkLost)(nil),         // 10: iop.record.v1.LinkLost
-	(*LinkReport)(nil),       // 11: iop.record.v1.LinkReport
-	(*SetHealth)(nil),        // 12: iop.record.v1.SetHealth
-	(*Drain)(nil),            // 13: iop.record.v1.Drain
-	(*ApplyConfig)(nil),      // 14: iop.record.v1.ApplyConfig
-	(*Expire)(nil),           // 15: iop.record.v1.Expire
-	(*Announce)(nil),         // 16: iop.record.v1.Announce
-	(*RaiseLevel)(nil),       // 17: iop.record.v1.RaiseLevel
-	(*DigestCheck)(nil),      // 18: iop.record.v1.DigestCheck
-	(*AddJoin)(nil),          // 19: iop.record.v1.AddJoin
-	(*RedeemJoin)(nil),       // 20: iop.record.v1.RedeemJoin
-	(*Config)(nil),           // 21: iop.record.v1.Config
-	(*Grant)(nil),            // 22: iop.record.v1.Grant
-	(*Outcome)(nil),          // 23: iop.record.v1.Outcome
-	(*SnapshotFile)(nil),     // 24: iop.record.v1.SnapshotFile
-	(*SnapshotHeader)(nil),   // 25: iop.record.v1.SnapshotHeader
-	(*Row)(nil),              // 26: iop.record.v1.Row
-	(*OfferRow)(nil),         // 27: iop.record.v1.OfferRow
-	(*JoinRow)(nil),          // 28: iop.record.v1.JoinRow
-	(*EdgeRow)(nil),          // 29: iop.record.v1.EdgeRow
-	(*SessionRow)(nil),       // 30: iop.record.v1.SessionRow
-	(*BatchRow)(nil),         // 31: iop.record.v1.BatchRow
-	(*NodeRow)(nil),          // 32: iop.record.v1.NodeRow
-	(*ProviderRow)(nil),      // 33: iop.record.v1.ProviderRow
-	(*ModelRow)(nil),         // 34: iop.record.v1.ModelRow
-	(*RequestRow)(nil),       // 35: iop.record.v1.RequestRow
-	(*Config_Pool)(nil),      // 36: iop.record.v1.Config.Pool
-	(*Config_Model)(nil),     // 37: iop.record.v1.Config.Model
-	(*Config_Candidate)(nil), // 38: iop.record.v1.Config.Candidate
-	(*Config_Provider)(nil),  // 39: iop.record.v1.Config.Provider
-	(*Row_End)(nil),          // 40: iop.record.v1.Row.End
-	(*NodeRow_Link)(nil),     // 41: iop.record.v1.NodeRow.Link
+	(*Usage)(nil),            // 8: iop.record.v1.Usage
+	(*RegisterNode)(nil),     // 9: iop.record.v1.RegisterNode
+	(*NodeReady)(nil),        // 10: iop.record.v1.NodeReady
+	(*LinkLost)(nil),         // 11: iop.record.v1.LinkLost
+	(*LinkReport)(nil),       // 12: iop.record.v1.LinkReport
+	(*SetHealth)(nil),        // 13: iop.record.v1.SetHealth
+	(*Drain)(nil),            // 14: iop.record.v1.Drain
+	(*ApplyConfig)(nil),      // 15: iop.record.v1.ApplyConfig
+	(*Expire)(nil),           // 16: iop.record.v1.Expire
+	(*Announce)(nil),         // 17: iop.record.v1.Announce
+	(*RaiseLevel)(nil),       // 18: iop.record.v1.RaiseLevel
+	(*DigestCheck)(nil),      // 19: iop.record.v1.DigestCheck
+	(*AddJoin)(nil),          // 20: iop.record.v1.AddJoin
+	(*RedeemJoin)(nil),       // 21: iop.record.v1.RedeemJoin
+	(*Config)(nil),           // 22: iop.record.v1.Config
+	(*Grant)(nil),            // 23: iop.record.v1.Grant
+	(*Outcome)(nil),          // 24: iop.record.v1.Outcome
+	(*SnapshotFile)(nil),     // 25: iop.record.v1.SnapshotFile
+	(*SnapshotHeader)(nil),   // 26: iop.record.v1.SnapshotHeader
+	(*Row)(nil),              // 27: iop.record.v1.Row
+	(*OfferRow)(nil),         // 28: iop.record.v1.OfferRow
+	(*JoinRow)(nil),          // 29: iop.record.v1.JoinRow
+	(*PrincipalRow)(nil),     // 30: iop.record.v1.PrincipalRow
+	(*UsageRow)(nil),         // 31: iop.record.v1.UsageRow
+	(*EdgeRow)(nil),          // 32: iop.record.v1.EdgeRow
+	(*SessionRow)(nil),       // 33: iop.record.v1.SessionRow
+	(*BatchRow)(nil),         // 34: iop.record.v1.BatchRow
+	(*NodeRow)(nil),          // 35: iop.record.v1.NodeRow
+	(*ProviderRow)(nil),      // 36: iop.record.v1.ProviderRow
+	(*ModelRow)(nil),         // 37: iop.record.v1.ModelRow
+	(*RequestRow)(nil),       // 38: iop.record.v1.RequestRow
+	(*Config_Principal)(nil), // 39: iop.record.v1.Config.Principal
+	(*Config_Pool)(nil),      // 40: iop.record.v1.Config.Pool
+	(*Config_Model)(nil),     // 41: iop.record.v1.Config.Model
+	(*Config_Candidate)(nil), // 42: iop.record.v1.Config.Candidate
+	(*Config_Provider)(nil),  // 43: iop.record.v1.Config.Provider
+	(*Row_End)(nil),          // 44: iop.record.v1.Row.End
+	(*NodeRow_Link)(nil),     // 45: iop.record.v1.NodeRow.Link
 }
 var file_proto_recordpb_record_proto_depIdxs = []int32{
 	1,  // 0: iop.record.v1.Entry.batches:type_name -> iop.record.v1.Batch
@@ -3966,44 +4468,48 @@ var file_proto_recordpb_record_proto_depIdxs = []int32{
 	5,  // 4: iop.record.v1.Command.admit:type_name -> iop.record.v1.Admit
 	6,  // 5: iop.record.v1.Command.cancel:type_name -> iop.record.v1.Cancel
 	7,  // 6: iop.record.v1.Command.release:type_name -> iop.record.v1.Release
-	8,  // 7: iop.record.v1.Command.register_node:type_name -> iop.record.v1.RegisterNode
-	9,  // 8: iop.record.v1.Command.node_ready:type_name -> iop.record.v1.NodeReady
-	10, // 9: iop.record.v1.Command.link_lost:type_name -> iop.record.v1.LinkLost
-	11, // 10: iop.record.v1.Command.link_report:type_name -> iop.record.v1.LinkReport
-	12, // 11: iop.record.v1.Command.set_health:type_name -> iop.record.v1.SetHealth
-	13, // 12: iop.record.v1.Command.drain:type_name -> iop.record.v1.Drain
-	14, // 13: iop.record.v1.Command.apply_config:type_name -> iop.record.v1.ApplyConfig
-	15, // 14: iop.record.v1.Command.expire:type_name -> iop.record.v1.Expire
-	17, // 15: iop.record.v1.Command.raise_level:type_name -> iop.record.v1.RaiseLevel
-	18, // 16: iop.record.v1.Command.digest_check:type_name -> iop.record.v1.DigestCheck
-	19, // 17: iop.record.v1.Command.add_join:type_name -> iop.record.v1.AddJoin
-	20, // 18: iop.record.v1.Command.redeem_join:type_name -> iop.record.v1.RedeemJoin
-	16, // 19: iop.record.v1.Command.announce:type_name -> iop.record.v1.Announce
-	21, // 20: iop.record.v1.ApplyConfig.config:type_name -> iop.record.v1.Config
-	36, // 21: iop.record.v1.Config.pool:type_name -> iop.record.v1.Config.Pool
-	37, // 22: iop.record.v1.Config.models:type_name -> iop.record.v1.Config.Model
-	39, // 23: iop.record.v1.Config.providers:type_name -> iop.record.v1.Config.Provider
-	22, // 24: iop.record.v1.Outcome.grant:type_name -> iop.record.v1.Grant
-	21, // 25: iop.record.v1.Row.config:type_name -> iop.record.v1.Config
-	27, // 26: iop.record.v1.Row.offer:type_name -> iop.record.v1.OfferRow
-	30, // 27: iop.record.v1.Row.session:type_name -> iop.record.v1.SessionRow
-	31, // 28: iop.record.v1.Row.batch:type_name -> iop.record.v1.BatchRow
-	32, // 29: iop.record.v1.Row.node:type_name -> iop.record.v1.NodeRow
-	33, // 30: iop.record.v1.Row.provider:type_name -> iop.record.v1.ProviderRow
-	34, // 31: iop.record.v1.Row.model:type_name -> iop.record.v1.ModelRow
-	35, // 32: iop.record.v1.Row.request:type_name -> iop.record.v1.RequestRow
-	29, // 33: iop.record.v1.Row.edge:type_name -> iop.record.v1.EdgeRow
-	28, // 34: iop.record.v1.Row.join:type_name -> iop.record.v1.JoinRow
-	40, // 35: iop.record.v1.Row.end:type_name -> iop.record.v1.Row.End
-	23, // 36: iop.record.v1.BatchRow.outcomes:type_name -> iop.record.v1.Outcome
-	41, // 37: iop.record.v1.NodeRow.links:type_name -> iop.record.v1.NodeRow.Link
-	39, // 38: iop.record.v1.ProviderRow.config:type_name -> iop.record.v1.Config.Provider
-	38, // 39: iop.record.v1.Config.Model.candidates:type_name -> iop.record.v1.Config.Candidate
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	9,  // 7: iop.record.v1.Command.register_node:type_name -> iop.record.v1.RegisterNode
+	10, // 8: iop.record.v1.Command.node_ready:type_name -> iop.record.v1.NodeReady
+	11, // 9: iop.record.v1.Command.link_lost:type_name -> iop.record.v1.LinkLost
+	12, // 10: iop.record.v1.Command.link_report:type_name -> iop.record.v1.LinkReport
+	13, // 11: iop.record.v1.Command.set_health:type_name -> iop.record.v1.SetHealth
+	14, // 12: iop.record.v1.Command.drain:type_name -> iop.record.v1.Drain
+	15, // 13: iop.record.v1.Command.apply_config:type_name -> iop.record.v1.ApplyConfig
+	16, // 14: iop.record.v1.Command.expire:type_name -> iop.record.v1.Expire
+	18, // 15: iop.record.v1.Command.raise_level:type_name -> iop.record.v1.RaiseLevel
+	19, // 16: iop.record.v1.Command.digest_check:type_name -> iop.record.v1.DigestCheck
+	20, // 17: iop.record.v1.Command.add_join:type_name -> iop.record.v1.AddJoin
+	21, // 18: iop.record.v1.Command.redeem_join:type_name -> iop.record.v1.RedeemJoin
+	17, // 19: iop.record.v1.Command.announce:type_name -> iop.record.v1.Announce
+	8,  // 20: iop.record.v1.Release.usage:type_name -> iop.record.v1.Usage
+	22, // 21: iop.record.v1.ApplyConfig.config:type_name -> iop.record.v1.Config
+	40, // 22: iop.record.v1.Config.pool:type_name -> iop.record.v1.Config.Pool
+	41, // 23: iop.record.v1.Config.models:type_name -> iop.record.v1.Config.Model
+	43, // 24: iop.record.v1.Config.providers:type_name -> iop.record.v1.Config.Provider
+	39, // 25: iop.record.v1.Config.principals:type_name -> iop.record.v1.Config.Principal
+	23, // 26: iop.record.v1.Outcome.grant:type_name -> iop.record.v1.Grant
+	22, // 27: iop.record.v1.Row.config:type_name -> iop.record.v1.Config
+	28, // 28: iop.record.v1.Row.offer:type_name -> iop.record.v1.OfferRow
+	33, // 29: iop.record.v1.Row.session:type_name -> iop.record.v1.SessionRow
+	34, // 30: iop.record.v1.Row.batch:type_name -> iop.record.v1.BatchRow
+	35, // 31: iop.record.v1.Row.node:type_name -> iop.record.v1.NodeRow
+	36, // 32: iop.record.v1.Row.provider:type_name -> iop.record.v1.ProviderRow
+	37, // 33: iop.record.v1.Row.model:type_name -> iop.record.v1.ModelRow
+	38, // 34: iop.record.v1.Row.request:type_name -> iop.record.v1.RequestRow
+	32, // 35: iop.record.v1.Row.edge:type_name -> iop.record.v1.EdgeRow
+	29, // 36: iop.record.v1.Row.join:type_name -> iop.record.v1.JoinRow
+	30, // 37: iop.record.v1.Row.principal:type_name -> iop.record.v1.PrincipalRow
+	31, // 38: iop.record.v1.Row.usage:type_name -> iop.record.v1.UsageRow
+	44, // 39: iop.record.v1.Row.end:type_name -> iop.record.v1.Row.End
+	24, // 40: iop.record.v1.BatchRow.outcomes:type_name -> iop.record.v1.Outcome
+	45, // 41: iop.record.v1.NodeRow.links:type_name -> iop.record.v1.NodeRow.Link
+	43, // 42: iop.record.v1.ProviderRow.config:type_name -> iop.record.v1.Config.Provider
+	42, // 43: iop.record.v1.Config.Model.candidates:type_name -> iop.record.v1.Config.Candidate
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_proto_recordpb_record_proto_init() }
@@ -4031,7 +4537,7 @@ func file_proto_recordpb_record_proto_init() {
 		(*Command_RedeemJoin)(nil),
 		(*Command_Announce)(nil),
 	}
-	file_proto_recordpb_record_proto_msgTypes[26].OneofWrappers = []any{
+	file_proto_recordpb_record_proto_msgTypes[27].OneofWrappers = []any{
 		(*Row_Document)(nil),
 		(*Row_Config)(nil),
 		(*Row_Offer)(nil),
@@ -4043,6 +4549,8 @@ func file_proto_recordpb_record_proto_init() {
 		(*Row_Request)(nil),
 		(*Row_Edge)(nil),
 		(*Row_Join)(nil),
+		(*Row_Principal)(nil),
+		(*Row_Usage)(nil),
 		(*Row_End_)(nil),
 	}
 	type x struct{}
@@ -4051,7 +4559,7 @@ func file_proto_recordpb_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_recordpb_record_proto_rawDesc), len(file_proto_recordpb_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   42,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
