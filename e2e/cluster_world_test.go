@@ -35,6 +35,7 @@ type cluster struct {
 	forks    []*cut.Fork
 	lines    map[string][]*cut.Proxy // by node, then replica
 	tls      bool
+	names    map[int]string // of replicas that are not called edge-(i+1)
 	// border is how to start a replica's program if there is to be something between it and its system; nil = plainly.
 	border func(i int, path string, args ...string) (string, []string)
 }
@@ -109,7 +110,12 @@ func (c *cluster) connect(n int) {
 	}
 }
 
-func (c *cluster) id(i int) string { return fmt.Sprintf("edge-%d", i+1) }
+func (c *cluster) id(i int) string {
+	if name, ok := c.names[i]; ok {
+		return name
+	}
+	return fmt.Sprintf("edge-%d", i+1)
+}
 
 // own is where replica i listens itself.
 func (c *cluster) own(i, port int) string {

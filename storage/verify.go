@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"iop/fsm"
 )
@@ -123,7 +124,7 @@ func (s *Store) Verify(ctx context.Context) (*Verified, error) {
 	if _, err := rand.Read(mark[:]); err != nil {
 		return nil, fmt.Errorf("draw a mark: %w", err)
 	}
-	if _, err := s.Do(ctx, &fsm.DigestCheck{Digest: mark}); err != nil {
+	if err := s.mark(ctx, mark); err != nil {
 		return nil, fmt.Errorf("mark a place in the log: %w", err)
 	}
 	out := &Verified{}
@@ -144,4 +145,22 @@ func (s *Store) Verify(ctx context.Context) (*Verified, error) {
 	}
 	wait.Wait()
 	return out, nil
+}
+
+// levelWait is for how long a mark waits for the feature level: the leader raises it soon after the members have come.
+const levelWait = 3 * lookEach
+
+// mark writes a mark into the log.
+func (s *Store) mark(ctx context.Context, mark Mark) error {
+	for end := time.Now().Add(levelWait); ; {
+		_, err := s.Do(ctx, &fsm.DigestCheck{Digest: mark})
+		if !errors.Is(err, ErrLevel) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-time.After(askEach):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
