@@ -16,10 +16,10 @@ PORTED  := ./fsm/... ./storage/... ./proto/... ./configs/... ./edged/... ./noded
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help run build artifacts test smoke race soak mutants check lint vet vet-cross generated tidy vuln bench proto clean
+.PHONY: help run build artifacts test smoke race soak soak-cluster mutants check lint vet vet-cross generated tidy vuln bench proto clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## edge, node and a demo backend in one process; prints a curl line
 	go run -ldflags "$(LDFLAGS) -X 'main.called=go run ./cli/cmd/iopctl'" ./cli/cmd/iopctl dev
@@ -41,6 +41,9 @@ race: ## the tests of the rooms (not e2e) under the race detector; needs a C com
 
 soak: ## the simulator for SOAK (default 10m), from seed SEED (default: the time)
 	go test ./e2e/sim -run '^TestSimulation$$' -sim.for $(or $(SOAK),10m) -sim.seed $(or $(SEED),$$(date +%s)0000) -v -timeout 0
+
+soak-cluster: ## three real replicas under load and random faults for SOAK (default 10m), from seed SEED (default: the time)
+	E2E_SEED=$(SEED) go test ./e2e -run '^TestClusterSoak$$' -soak.for $(or $(SOAK),10m) -count=1 -v -timeout 0
 
 mutants: ## rules planted wrong, each of which the simulator has to find within a minute
 	go test ./e2e/sim -run '^TestMutants$$' -sim.mutants all -v -timeout 1h

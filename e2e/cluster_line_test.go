@@ -21,8 +21,9 @@ type queueLine struct {
 
 // queuer is a client in the line.
 type queuer struct {
-	ask  ask
-	done chan *job
+	ask   ask
+	done  chan *job
+	asked *job // what came over done
 }
 
 // lineUp puts one client after the other into the line, through the given replicas in turn; the first of them runs.
@@ -90,28 +91,69 @@ func (l *queueLine) awaitWaiting(at, n int, gone ...int) {
 	})
 }
 
+// next wants the n-th run of the line to be that of the client k, and lets it go on.
+func (l *queueLine) next(n, k int) {
+	l.x.c.t.Helper()
+	l.any(n)
+	if got := l.x.line.Tags()[l.seen:]; got[n] != l.clients[k].ask.tag {
+		l.x.c.t.Errorf("served in the order %v, want %s as number %d", got, l.clients[k].ask.tag, n)
+	}
+}
+
+// any waits for the n-th run of the line, whoever's it is, and lets it go on.
+func (l *queueLine) any(n int) {
+	b := l.x.line
+	l.x.c.t.Helper()
+	await(l.x.c.t, fmt.Sprintf("run %d of %s", n, l.name), func() bool { s := b.Stats(); return s.Held == 1 && s.Total == l.seen+n+1 })
+	b.Let(1)
+}
+
+// served wants that a client has its whole answer, and returns the id of its request.
+func (l *queueLine) served(k int) string {
+	t, q := l.x.c.t, l.clients[k]
+	t.Helper()
+	select {
+	case q.asked = <-q.done:
+		last := q.asked.tries[len(q.asked.tries)-1]
+		if text := last.answer.text(); !last.whole() || text != " 1 2 3" {
+			t.Errorf("%s got %q at last", q.ask.tag, text)
+		}
+		return last.answer.header.Get("x-request-id")
+	case <-time.After(patience):
+		t.Fatalf("%s was not served", q.ask.tag)
+		return ""
+	}
+}
+
 // serve lets one after the other run and wants them in their order, each once and whole.
 func (l *queueLine) serve() {
-	t, b := l.x.c.t, l.x.line
+	l.x.c.t.Helper()
+	for k := range l.clients {
+		l.next(k, k)
+	}
+	for k := range l.clients {
+		l.served(k)
+	}
+	if n := l.x.line.Stats().Total - l.seen; n != len(l.clients) {
+		l.x.c.t.Errorf("%d runs for %d clients in %s", n, len(l.clients), l.name)
+	}
+}
+
+// inOrder wants some of the line to have been served one after the other.
+func (l *queueLine) inOrder(ks ...int) {
+	t := l.x.c.t
 	t.Helper()
-	var want []string
-	for k, q := range l.clients {
-		want = append(want, q.ask.tag)
-		await(t, fmt.Sprintf("number %d of %s runs", k, l.name), func() bool { s := b.Stats(); return s.Held == 1 && s.Total == l.seen+k+1 })
-		b.Let(1)
-	}
-	for _, q := range l.clients {
-		select {
-		case j := <-q.done:
-			last := j.tries[len(j.tries)-1]
-			if text := last.answer.text(); !last.whole() || text != " 1 2 3" {
-				t.Errorf("%s got %q at last", q.ask.tag, text)
-			}
-		case <-time.After(patience):
-			t.Fatalf("%s was not served", q.ask.tag)
+	tags, at := l.x.line.Tags()[l.seen:], -1
+	for _, k := range ks {
+		i := slices.Index(tags, l.clients[k].ask.tag)
+		if i <= at {
+			t.Errorf("served in the order %v, want %v in their order", tags, ks)
 		}
+		at = i
 	}
-	if got := b.Tags()[l.seen:]; !slices.Equal(got, want) {
-		t.Errorf("served in the order %v, want %v", got, want)
-	}
+}
+
+// attached tells whether nobody in line is without a replica, as a replica sees it.
+func (l *queueLine) attached(at int) bool {
+	return !slices.ContainsFunc(l.waiters(at), func(w adminapi.Waiter) bool { return w.State != "waiting" })
 }

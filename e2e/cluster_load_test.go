@@ -56,7 +56,8 @@ func rushLayout(m1, m2, line, probe *backend.Backend) layout {
 			{id: "line", node: "n1", url: line.URL(), capacity: 1}, {id: "probe", node: "n2", url: probe.URL(), capacity: 8},
 		},
 		models: map[string][]string{"m": {"p1", "p2"}, "line": {"line"}, "probe": {"probe"}},
-		queue:  500, grace: patience, reattach: patience, fence: 5 * time.Second, log: "info",
+		queue:  500, grace: patience, reattach: 12 * time.Second, fence: 5 * time.Second, log: "info",
+		heartbeat: time.Second, missed: 4,
 		// Nodes are told where the replicas are, and would go around their proxies.
 		edge: map[string]any{"advertise": map[string]any{"node": "127.0.0.1:1"}},
 	}
@@ -91,6 +92,7 @@ func (x *rush) flow() {
 		x.wait.Go(func() { x.client(own, k%3, fmt.Sprintf("%c%d-%d", 'a'+k, k%3, own.Uint32()), k < 6) })
 	}
 	x.wait.Go(x.operator)
+	x.wait.Go(x.watchMachine)
 	x.flows(12)
 }
 
@@ -120,6 +122,23 @@ func (x *rush) abandon() {
 	x.stopping.Store(true)
 	x.cancel()
 	x.wait.Wait()
+}
+
+// watchMachine notes when the machine under the test stood still, which looks like every fault at once.
+func (x *rush) watchMachine() {
+	const each, still = 50 * time.Millisecond, time.Second
+	for last := time.Now(); !x.stopping.Load(); {
+		time.Sleep(each)
+		now := time.Now()
+		if now.Sub(last) > still {
+			f := x.inflict(&fault{what: "the machine stood still", at: []int{0, 1, 2}, breaks: true, refuses: true, nodes: true})
+			x.mu.Lock()
+			f.from, f.to = last, now.Add(5*time.Second) // until all have found each other again
+			x.mu.Unlock()
+			x.c.t.Logf("the machine stood still for %v", now.Sub(last).Round(time.Millisecond))
+		}
+		last = now
+	}
 }
 
 // client asks for one thing after the other.
