@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -285,10 +286,15 @@ func (k *kind) failureCell(t *testing.T, c *conform, a *answer) string {
 	return cell
 }
 
-// talkCommand makes the test binary play talk.Agent.
+// talkCommand makes the test binary play talk.Agent, or with a directory talk.StallingAgent.
 const talkCommand = "talk"
 
-func playTalk(in io.Reader, out io.Writer) int { return talk.Agent(in, out) }
+func playTalk(in io.Reader, out io.Writer) int {
+	if len(os.Args) > 2 {
+		return talk.StallingAgent(in, out, os.Args[2], len(os.Args) > 3)
+	}
+	return talk.Agent(in, out)
+}
 
 // TestConformanceTable: the table is about what it says, and no kind is left out.
 func TestConformanceTable(t *testing.T) {

@@ -23,6 +23,9 @@ const benchTokens = 64
 
 // play makes this process one of the benchmark's: a lean backend, or a plain reverse proxy. It ends when stdin does.
 func play(role string) int {
+	if role == stallerRole {
+		return playStaller(os.Getenv(targetVar))
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
