@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"iop/e2e/backend"
+	"iop/edged/adminapi"
+)
+
+// TestClientsComeAgainElsewhere: clients whose replica is killed come again at another one: with their Idempotency-Key, at
+// once and until they are let in; without one, with the same body, once the cluster knows that their replica is gone. Both
+// find their places, in front of who came later. The key does not open a place for another request, and a client that
+// left by itself has none to find.
+func TestClientsComeAgainElsewhere(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, backend.Options{Limit: 1, Default: backend.Plan{Hold: backend.BeforeHead}})
+	l := shared(b, 1)
+	l.grace, l.reattach, l.heartbeat, l.missed = patience, patience, time.Second, 4
+	c := newCluster(t, l, 3)
+	gone := c.leader()
+	w, other := c.at(gone), c.at(othersOf(gone)[0])
+	asks := []ask{{tag: "runs"}, {tag: "keyed", key: "k1"}, {tag: "plain"}, {tag: "later"}, {tag: "left", key: "k2"}, {tag: "stays"}}
+	at := []*world{other, w, w, other, w, other}
+	var flights []*flight
+	for k, a := range asks {
+		flights = append(flights, at[k].queue(a, k))
+		if k == 0 {
+			await(t, "the first runs", func() bool { return b.Stats().Held == 1 })
+		}
+	}
+	flights[4].leave()
+	other.awaitPending(4)
+	c.kill(gone)
+	for _, k := range []int{1, 2} {
+		if a := flights[k].wait(t); a.status != 0 {
+			t.Errorf("%s got %d from a killed replica", a.tag, a.status)
+		}
+	}
+	tries := 0
+	var keyed *flight
+	await(t, "the client with the key is let in", func() bool {
+		tries++
+		keyed = other.start(asks[1])
+		await(t, "it waits or is told", func() bool { return keyed.over() || placed(other, c.id(othersOf(gone)[0])) })
+		if !keyed.over() {
+			return true
+		}
+		keyed.got.wantError(t, 409, "in_progress_elsewhere")
+		keyed.got.wantRetry(t)
+		return false
+	})
+	t.Logf("let in at try %d", tries)
+	if a := other.ask(ask{tag: "another", key: "k1"}); a.status != 409 {
+		t.Errorf("another request with a key that is in use got %d", a.status)
+	}
+	plain := other.start(asks[2])
+	again := c.at(othersOf(gone)[1]).start(asks[4])
+	await(t, "all wait", func() bool {
+		ws := other.waiters()
+		return len(ws) == 5 && !slices.ContainsFunc(ws, detachedWaiter)
+	})
+	b.LetAll()
+	for _, f := range []*flight{flights[0], keyed, plain, flights[3], flights[5], again} {
+		a := f.wait(t)
+		a.want(t, 200)
+	}
+	if got := fmt.Sprint(b.Tags()); got != "[runs keyed plain later stays left]" {
+		t.Errorf("served in the order %s", got)
+	}
+	if s := b.Stats(); s.Violations != 0 || s.Aborted != 0 {
+		t.Errorf("at the backend: %+v", s)
+	}
+	other.awaitIdle()
+	c.start(gone)
+	c.agree()
+}
+
+// placed tells whether the first in line waits at an edge.
+func placed(w *world, edge string) bool {
+	ws := w.waiters()
+	return len(ws) > 0 && ws[0].State == "waiting" && ws[0].Edge == edge
+}
+
+func detachedWaiter(w adminapi.Waiter) bool { return w.State == "detached" }
