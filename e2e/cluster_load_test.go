@@ -52,8 +52,10 @@ const (
 func rushLayout(m1, m2, line, probe *backend.Backend) layout {
 	return layout{
 		providers: []provider{
-			{id: "p1", node: "n1", url: m1.URL(), capacity: slots1}, {id: "p2", node: "n2", url: m2.URL(), capacity: slots2},
-			{id: "line", node: "n1", url: line.URL(), capacity: 1}, {id: "probe", node: "n2", url: probe.URL(), capacity: 8},
+			{id: "p1", node: "n1", url: m1.URL(), capacity: slots1},
+			{id: "p2", node: "n2", url: m2.URL(), capacity: slots2},
+			{id: "line", node: "n1", url: line.URL(), capacity: 1},
+			{id: "probe", node: "n2", url: probe.URL(), capacity: 8},
 		},
 		models: map[string][]string{"m": {"p1", "p2"}, "line": {"line"}, "probe": {"probe"}},
 		queue:  500, grace: patience, reattach: 12 * time.Second, fence: 5 * time.Second, log: "info",
@@ -66,6 +68,14 @@ func rushLayout(m1, m2, line, probe *backend.Backend) layout {
 // newRush starts three replicas, two nodes and the traffic, and returns when it flows through each replica.
 func newRush(t testing.TB, prepared ...func(*cluster)) *rush {
 	t.Helper()
+	x := newQuietRush(t, func(l layout) *cluster { return newCluster(t, l, 3, prepared...) })
+	x.flow()
+	return x
+}
+
+// newQuietRush is newRush on a cluster that start makes of the layout; flow begins the traffic.
+func newQuietRush(t testing.TB, start func(layout) *cluster) *rush {
+	t.Helper()
 	plan := backend.Plan{Tokens: 40, Pace: 30 * time.Millisecond, First: 10 * time.Millisecond}
 	x := &rush{
 		plan: plan, refreshed: map[int]int{}, began: time.Now(),
@@ -75,10 +85,9 @@ func newRush(t testing.TB, prepared ...func(*cluster)) *rush {
 		line:  newBackend(t, backend.Options{Limit: 1, Default: backend.Plan{Hold: backend.BeforeHead}}),
 		probe: newBackend(t, backend.Options{Limit: 8}),
 	}
-	x.c = newCluster(t, rushLayout(x.m[0], x.m[1], x.line, x.probe), 3, prepared...)
+	x.c = start(rushLayout(x.m[0], x.m[1], x.line, x.probe))
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	t.Cleanup(x.abandon)
-	x.flow()
 	return x
 }
 

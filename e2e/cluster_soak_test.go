@@ -57,9 +57,16 @@ type calamity struct {
 // calamities are what can happen.
 func calamities() []calamity {
 	return []calamity{
-		{"kill", (*soak).killReplica}, {"kill", (*soak).killReplica}, {"freeze", (*soak).freezeReplica}, {"stop", (*soak).stopReplica},
-		{"apart", (*soak).cutOff}, {"deaf", (*soak).deafen}, {"node killed", (*soak).killNode}, {"line cut", (*soak).cutLine},
-		{"drain", (*soak).drain}, {"majority killed", (*soak).killMajority},
+		{"kill", (*soak).killReplica},
+		{"kill", (*soak).killReplica},
+		{"freeze", (*soak).freezeReplica},
+		{"stop", (*soak).stopReplica},
+		{"apart", (*soak).cutOff},
+		{"deaf", (*soak).deafen},
+		{"node killed", (*soak).killNode},
+		{"line cut", (*soak).cutLine},
+		{"drain", (*soak).drain},
+		{"majority killed", (*soak).killMajority},
 	}
 }
 
