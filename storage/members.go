@@ -101,20 +101,42 @@ func (s *Store) Transfer(ctx context.Context, to string) error {
 	if to == s.options.Replica {
 		return nil
 	}
-	var f raft.Future
-	if to == "" {
-		f = s.group.log.raft.LeadershipTransfer()
-	} else {
-		m, ok := s.group.book.find(to)
-		if !ok || !m.Voter {
-			return fmt.Errorf("transfer leadership to %s: it does not vote", to)
+	for try := 1; ; try++ {
+		term := s.log.term()
+		f, err := s.transfer(to)
+		if err != nil {
+			return err
 		}
-		f = s.group.log.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(m.Address))
+		if err := s.group.await(ctx, "transfer leadership", f); err != nil {
+			return err
+		}
+		again := false
+		err = s.group.until(ctx, "wait for the next leader", func() bool {
+			again = s.leads() && s.log.term() > term
+			return again || !s.log.leading() && s.group.log.leader() != "" && s.group.log.leader() != s.options.Replica
+		})
+		switch {
+		case err != nil || !again:
+			return err
+		case try == transferTries:
+			return fmt.Errorf("transfer leadership: the others did not elect the next leader, %s leads again; try again", s.options.Replica)
+		}
 	}
-	if err := s.group.await(ctx, "transfer leadership", f); err != nil {
-		return err
+}
+
+// transferTries is how often leadership is handed over that comes back: the next leader may lose the election that it is
+// told to stand for, if an entry came in between.
+const transferTries = 5
+
+func (s *Store) transfer(to string) (raft.Future, error) {
+	if to == "" {
+		return s.group.log.raft.LeadershipTransfer(), nil
 	}
-	return s.group.until(ctx, "wait for the next leader", func() bool { return !s.log.leading() && s.group.log.leader() != "" })
+	m, ok := s.group.book.find(to)
+	if !ok || !m.Voter {
+		return nil, fmt.Errorf("transfer leadership to %s: it does not vote", to)
+	}
+	return s.group.log.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(m.Address)), nil
 }
 
 func (s *Store) canChange() error {

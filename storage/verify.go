@@ -154,7 +154,12 @@ const levelWait = 3 * lookEach
 func (s *Store) mark(ctx context.Context, mark Mark) error {
 	for end := time.Now().Add(levelWait); ; {
 		_, err := s.Do(ctx, &fsm.DigestCheck{Digest: mark})
-		if !errors.Is(err, ErrLevel) || time.Now().After(end) {
+		switch {
+		case !errors.Is(err, ErrLevel):
+			return err
+		case time.Now().After(end) && s.group.log.leader() == "":
+			return ErrNoLeader
+		case time.Now().After(end):
 			return err
 		}
 		select {
