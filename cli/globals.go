@@ -50,6 +50,9 @@ func (g *globals) check(c *cobra.Command) error {
 	if g.output == "text" { // what others call it
 		g.output = "table"
 	}
+	if _, ok := c.Annotations[annotationCSV]; ok && g.output == formatCSV {
+		return nil
+	}
 	if !slices.Contains(formats(), g.output) {
 		return usage(c, fmt.Errorf("unknown output format %q: it is one of %s", g.output, strings.Join(formats(), ", ")))
 	}

@@ -15,6 +15,7 @@ type ProviderPool struct {
 	QueueTimeoutMS   Millis `json:"queue_timeout_ms" min:"0" max:"86400000" doc:"How long a request may wait, from its first enqueue. Absent: 30000. 0: no bound."`
 	StartupGraceMS   Millis `json:"startup_grace_ms" min:"0" max:"3600000" doc:"How long after the start of a replica its nodes count as about to connect."`
 	ReattachWindowMS Millis `json:"reattach_window_ms" min:"0" max:"3600000" doc:"How long a waiting request keeps its place after its replica was lost."`
+	Fairness         string `json:"fairness,omitempty" enum:"none,principal" doc:"none or absent: whoever has waited longest is first. principal: principals take turns, and each one's requests keep their order."`
 	FenceTimeoutMS   Millis `json:"fence_timeout_ms" min:"100" max:"3600000" doc:"How long the slots of a lost link count as busy without a word from the node."`
 }
 
@@ -47,6 +48,7 @@ type Generation struct {
 // OpenAI is who may call the public API and how it is counted.
 type OpenAI struct {
 	PrincipalTokens []PrincipalToken `json:"principal_tokens" doc:"Tokens that may call. Empty: no token is asked for."`
+	Principals      []Principal      `json:"principals,omitempty" doc:"What principals may do; one that is not named has no limits."`
 	ProviderAuth    ProviderAuth     `json:"provider_auth" doc:"Passing on a caller's own key to the backend."`
 	Usage           Usage            `json:"usage" doc:"What is counted."`
 }
@@ -57,6 +59,15 @@ type PrincipalToken struct {
 	TokenHashSHA256 string `json:"token_hash_sha256" required:"true" doc:"SHA-256 of the token as 64 hex digits: 'iopctl tokens hash'."`
 	PrincipalRef    string `json:"principal_ref" required:"true" doc:"Whom it belongs to; usage is counted under this name."`
 	Alias           string `json:"alias" doc:"Name for people."`
+}
+
+// Principal is what one principal may do.
+type Principal struct {
+	Ref         string   `json:"ref" required:"true" doc:"The principal_ref of its tokens."`
+	Models      []string `json:"models,omitempty" doc:"Models that it may use and sees, as clients write them; 'provider:ID' for a provider addressed directly. Absent: all."`
+	MaxInFlight int      `json:"max_in_flight,omitempty" min:"0" max:"1000000" doc:"Slots that it may hold at a time; what is beyond waits. 0 or absent: no limit."`
+	MaxQueued   *int     `json:"max_queued,omitempty" min:"0" max:"1000000" doc:"Requests of it that may wait at a time; what is beyond is refused with 429. Absent: no limit. 0: none waits."`
+	Operator    bool     `json:"operator,omitempty" doc:"GET /v1/models tells it of candidates and slots, too."`
 }
 
 // ProviderAuth passes a caller's own key for the backend on.

@@ -16,8 +16,10 @@ const (
 var headerPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") // RFC 9110, 5.6.2: token
 
 func (c *Cluster) check(r *report) {
-	c.checkModels(r, c.checkNodes(r))
+	providers := c.checkNodes(r)
+	c.checkModels(r, providers)
 	c.OpenAI.check(r)
+	c.checkPrincipalModels(r, providers)
 }
 
 // directPrefix begins the names by which clients address one provider.
@@ -85,6 +87,7 @@ func (o *OpenAI) check(r *report) {
 		refs.add(at+".token_ref", t.TokenRef, "the token_ref "+shorten(t.TokenRef), "give each token its own; several may share a principal_ref")
 		hashes.add(at+".token_hash_sha256", t.TokenHashSHA256, "this token's hash", "remove one entry, or make a new token for it: 'iopctl tokens new'")
 	}
+	o.checkPrincipals(r)
 	a := &o.ProviderAuth
 	if !a.Enabled {
 		return

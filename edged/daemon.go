@@ -173,7 +173,7 @@ func (d *Daemon) open(ctx context.Context) error {
 // build makes the rooms and joins them.
 func (d *Daemon) build(ctx context.Context) error {
 	d.admission = admission.New(admission.Options{
-		Metrics: d.metrics, Translate: translate, Position: d.position, QueueTimeout: d.queueTimeout,
+		Metrics: d.metrics, Translate: translate, Position: d.position, QueueTimeout: d.queueTimeout, Level: d.store.Level,
 	})
 	edge := fsm.EdgeID(d.self.ID)
 	d.tenure = newTenure(d.store, edge, d.log, d.effects)

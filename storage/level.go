@@ -25,6 +25,14 @@ func (s *Store) understood(cmd fsm.Command) error {
 	return s.queue.put(s.plain, &fsm.RaiseLevel{Level: need}, nobody{}, true)
 }
 
+// Level returns the highest feature level that can be proposed: that of the state, or any if there is no other replica.
+func (s *Store) Level() uint32 {
+	if s.group == nil {
+		return fsm.LevelMax
+	}
+	return max(s.replica.level.Load(), fsm.LevelFirst)
+}
+
 // raise proposes a feature level, unless the state has it.
 func (s *Store) raise(ctx context.Context, level uint32) error {
 	if s.replica.level.Load() >= level {

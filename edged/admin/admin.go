@@ -101,6 +101,7 @@ func (a *api) routes() http.Handler {
 		"/leases":           a.leases,
 		"/leases/{id...}":   a.lease,
 		"/queue":            a.queue,
+		"/usage":            a.usage,
 		"/requests/{id...}": a.request,
 		"/config":           a.config,
 		"/config/history":   a.history,

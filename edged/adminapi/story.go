@@ -85,6 +85,8 @@ func Needed(reason, provider, node, cause string) string {
 		return "nothing helps: it can't do what the request needs"
 	case "detached":
 		return "the client has to come back: the session of its edge ended"
+	case "principal_limit":
+		return "a slot of its principal has to come back: it holds as many as openai.principals[].max_in_flight allows"
 	case "removed":
 		return "it has to be in the configuration again"
 	}

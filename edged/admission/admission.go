@@ -31,6 +31,9 @@ type Caller = interface {
 	Dispatch(ctx context.Context, g fsm.Grant, waited time.Duration) (why fsm.Reason, requeue bool)
 }
 
+// Reporter is a Caller that knows what its run used. It is asked once Dispatch has returned.
+type Reporter = interface{ Used() fsm.Usage }
+
 // Request is what is asked for.
 type Request struct {
 	ID          fsm.RequestID
@@ -41,8 +44,11 @@ type Request struct {
 	Needs       fsm.Needs
 	Provider    fsm.ProviderID // it alone, beside the queue; "" = the model's candidates
 	Served      string         // with Provider: the model's name there
-	MaxWait     fsm.Time       // shortens the queue timeout; 0 = as configured
-	Tick        time.Duration  // how often Caller.Queued is repeated; 0 = never
+	Principal   fsm.PrincipalID
+	Token       string        // token_ref
+	Metered     bool          // count its runs in the ledger; what they used is asked of a Caller that is a Reporter
+	MaxWait     fsm.Time      // shortens the queue timeout; 0 = as configured
+	Tick        time.Duration // how often Caller.Queued is repeated; 0 = never
 }
 
 // Options are what New needs.
@@ -54,6 +60,9 @@ type Options struct {
 	Translate func(error) error
 	// Position reads a waiter's present place for Queued; nil = the place it was queued at is repeated.
 	Position func(fsm.RequestID) int
+	// Level is the feature level of what may be proposed: below LevelPrincipals nothing tells whose requests they are. nil =
+	// the highest.
+	Level func() uint32
 	// QueueTimeout is how long a request may wait for a slot as it is configured now, 0 = for ever; nil = for ever.
 	QueueTimeout func() fsm.Time
 	// Patience is how long a request waits for the log to say anything at all about it, which it does only while the
@@ -79,6 +88,9 @@ type Admission struct {
 	turned    bool          // waiters are sent away: Drain's bound is over
 	idle      chan struct{} // closed when open falls to 0; nil = nobody waits for it
 }
+
+// LevelPrincipals is the feature level of Principal, Token and Metered.
+const LevelPrincipals = 3
 
 // patience is the default of Options.Patience.
 const patience = 10 * time.Second
@@ -117,12 +129,20 @@ func (a *Admission) Run(ctx context.Context, r Request, c Caller) error {
 		}
 		why, requeue := t.dispatch(ctx, c, g, waited)
 		if !requeue || ctx.Err() != nil {
+			t.used(c)
 			t.release(why, false)
 			return nil
 		}
 		a.m.Requeued()
 		t.anew()
 		t.release(why, true)
+	}
+}
+
+// used notes what the run used, for the release.
+func (t *ticket) used(c Caller) {
+	if r, ok := c.(Reporter); ok && t.admit.Metered {
+		t.usage = r.Used()
 	}
 }
 

@@ -39,6 +39,7 @@ type ticket struct {
 	at      [errands]*attached // where each was proposed last
 	maxWait fsm.Time           // of its first Admit
 	enqueue fsm.Enqueue        // its place; 0 = it never had one. Written by the dispatcher
+	usage   fsm.Usage          // of the run, for its last release
 	asked   bool               // the outcome of an Admit went with its session; of the dispatcher
 
 	next   *ticket // a later one with the same id in the table; guarded by Admission.mu
@@ -62,6 +63,9 @@ func newTicket(a *Admission, r *Request) *ticket {
 		Request: r.ID, Fingerprint: r.Fingerprint, Model: r.Model, Class: r.Class,
 		InputTokens: r.InputTokens, Needs: r.Needs, MaxWait: r.MaxWait,
 		Provider: r.Provider, Served: r.Served,
+	}
+	if a.o.Level == nil || a.o.Level() >= LevelPrincipals {
+		t.admit.Principal, t.admit.Token, t.admit.Metered = r.Principal, r.Token, r.Metered
 	}
 	t.cancel.Request = r.ID
 	t.maxWait = r.MaxWait
@@ -213,7 +217,7 @@ func (t *ticket) release(why fsm.Reason, requeue bool) {
 	if requeue {
 		t.phase = asking
 	}
-	t.give = fsm.Release{Lease: t.grant.Lease, Reason: why, Requeue: requeue}
+	t.give = fsm.Release{Lease: t.grant.Lease, Reason: why, Requeue: requeue, Usage: t.usage}
 	t.mu.Unlock()
 	t.propose(toRelease)
 }

@@ -27,6 +27,9 @@ type Request struct {
 	Needs       fsm.Needs
 	Provider    fsm.ProviderID
 	Served      string
+	Principal   fsm.PrincipalID
+	Token       string
+	Metered     bool // what the run used is asked of the Caller, which then has a method Used() fsm.Usage
 	MaxWait     fsm.Time
 	Tick        time.Duration
 }

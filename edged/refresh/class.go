@@ -64,6 +64,12 @@ var rules = []rule{
 	{at: "nodes[].providers[].health_check", class: Live, below: true},
 
 	{at: "openai.principal_tokens", class: RestartRequired, below: true},
+	{at: "openai.principals[]", class: Live},
+	{at: "openai.principals[].ref", class: Live},
+	{at: "openai.principals[].models", class: Live, below: true},
+	{at: "openai.principals[].max_in_flight", class: Live},
+	{at: "openai.principals[].max_queued", class: Live},
+	{at: "openai.principals[].operator", class: Live},
 	{at: "openai.provider_auth", class: RestartRequired, below: true}, // whose key is sent where: with the tokens
 	{at: "openai.usage", class: RestartRequired, below: true},
 }

@@ -87,7 +87,9 @@ func TestAnUnknownLeafNeedsARestart(t *testing.T) {
 func TestTheTable(t *testing.T) {
 	live := []string{
 		"provider_pool.max_queue", "provider_pool.queue_timeout_ms", "provider_pool.startup_grace_ms", "provider_pool.reattach_window_ms",
-		"provider_pool.fence_timeout_ms", "long_context_threshold_tokens", "models[]", "models[].id", "models[].providers[]",
+		"provider_pool.fence_timeout_ms", "provider_pool.fairness", "long_context_threshold_tokens", "models[]",
+		"openai.principals[]", "openai.principals[].ref", "openai.principals[].models", "openai.principals[].max_in_flight",
+		"openai.principals[].max_queued", "openai.principals[].operator", "models[].id", "models[].providers[]",
 		"nodes[].providers[].capabilities", "nodes[].providers[].capacity", "nodes[].providers[].long_context_capacity", "nodes[].providers[].priority",
 		"nodes[].providers[].enabled", "nodes[].providers[].health_check", "nodes[].providers[].health_check.path",
 		"nodes[].providers[].health_check.interval_ms", "nodes[].providers[].models", "nodes[].providers[].context_window_tokens",
@@ -164,7 +166,7 @@ func TestDiffFindsAChangeOfEveryLeaf(t *testing.T) {
 		if strings.HasSuffix(leaf, "[]") && !strings.Contains(leaf, "providers[]") || leaf == "nodes[].providers[]" {
 			continue // of lists: entries that come and go
 		}
-		if strings.HasSuffix(leaf, ".demo") || strings.HasSuffix(leaf, ".ollama") || strings.HasSuffix(leaf, ".cli") || strings.HasSuffix(leaf, ".cli.fields") || strings.HasSuffix(leaf, ".health_check") || strings.HasSuffix(leaf, "[].id") || strings.HasSuffix(leaf, "token_ref") {
+		if strings.HasSuffix(leaf, ".demo") || strings.HasSuffix(leaf, ".ollama") || strings.HasSuffix(leaf, ".cli") || strings.HasSuffix(leaf, ".cli.fields") || strings.HasSuffix(leaf, ".health_check") || strings.HasSuffix(leaf, "[].id") || strings.HasSuffix(leaf, "token_ref") || strings.HasSuffix(leaf, "principals[].ref") {
 			continue // of groups, that come and go; of ids, that name an entry
 		}
 		if !got[leaf] {

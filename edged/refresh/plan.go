@@ -9,6 +9,9 @@
 package refresh
 
 import (
+	"cmp"
+	"slices"
+
 	"iop/configs"
 	"iop/fsm"
 )
@@ -23,11 +26,35 @@ func Plan(c *configs.Cluster) fsm.Config {
 			StartupGrace:   span(c.ProviderPool.StartupGraceMS),
 			ReattachWindow: span(c.ProviderPool.ReattachWindowMS),
 			FenceTimeout:   span(c.ProviderPool.FenceTimeoutMS),
+			Fair:           c.ProviderPool.Fairness == "principal",
 		},
-		Models: models(c.Models),
+		Models:     models(c.Models),
+		Principals: principals(c.OpenAI.Principals),
 	}
 	plan.Nodes, plan.Providers = catalog(c.Nodes)
 	return plan
+}
+
+// principals gives those that have limits, by id.
+func principals(list []configs.Principal) []fsm.PrincipalConfig {
+	var out []fsm.PrincipalConfig
+	for i := range list {
+		p := &list[i]
+		limit := fsm.PrincipalConfig{ID: fsm.PrincipalID(p.Ref), MaxInFlight: p.MaxInFlight, MaxQueued: fsm.QueuedUnlimited}
+		if p.MaxQueued != nil {
+			limit.MaxQueued = *p.MaxQueued
+		}
+		for _, id := range p.Models {
+			limit.Models = append(limit.Models, fsm.ModelID(id))
+		}
+		if limit.MaxInFlight == 0 && limit.MaxQueued == fsm.QueuedUnlimited && len(limit.Models) == 0 {
+			continue
+		}
+		slices.Sort(limit.Models)
+		out = append(out, limit)
+	}
+	slices.SortFunc(out, func(a, b fsm.PrincipalConfig) int { return cmp.Compare(a.ID, b.ID) })
+	return out
 }
 
 func span(ms configs.Millis) fsm.Time { return fsm.Time(ms) * fsm.Millisecond }

@@ -18,7 +18,7 @@ func keyOf(f *reflect.StructField) string {
 }
 
 // idKeys are the keys that name an entry of a list.
-var idKeys = []string{"id", "token_ref"}
+var idKeys = []string{"id", "token_ref", "ref"}
 
 // idField is the index of the field that names an entry of a list of t, -1 if there is none.
 func idField(t reflect.Type) int {
