@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -25,24 +24,57 @@ type guard struct {
 	history *history
 	cutAt   func(keep uint64) (uint64, error) // where the log may begin if all from keep on stays; nil = at keep
 
-	started atomic.Int64 // number of the write under way, 0 = none
-	writes  atomic.Int64
-
 	mu     sync.Mutex
-	broken error // the first failure; nothing is written any more
+	broken error     // the first failure; nothing is written any more
+	under  int       // writes under way: raft's own, and behind one that hangs more and more others
+	done   uint64    // writes that came back
+	since  time.Time // when the last of them did, or when the first one under way began
 }
 
 func (g *guard) write(what string, fn func() error) error {
-	if err := g.state(); err != nil {
+	if err := g.begin(); err != nil {
 		return err
 	}
-	g.started.Store(g.writes.Add(1))
 	err := fn()
-	g.started.Store(0)
+	g.end()
 	if err != nil {
 		return g.failed(fmt.Errorf("%s: %w", what, err))
 	}
 	return g.state() // a write that was given up as hanging and returned after all does not count
+}
+
+func (g *guard) begin() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.broken != nil {
+		return g.broken
+	}
+	if g.under++; g.under == 1 {
+		g.since = time.Now()
+	}
+	return nil
+}
+
+func (g *guard) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.under--
+	g.done++
+	g.since = time.Now()
+}
+
+// stalled tells whether writes are under way and none has come back for a time, or none will any more.
+func (g *guard) stalled(limit time.Duration) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.under > 0 && time.Since(g.since) > limit || g.broken != nil
+}
+
+// progress is whether anything is under way, and how many writes came back so far.
+func (g *guard) progress() (busy bool, done uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.under > 0, g.done
 }
 
 func (g *guard) state() error {
@@ -126,13 +158,13 @@ func (g *guard) DeleteRange(low, high uint64) error {
 
 var errHung = errors.New("the write does not return")
 
-// watch fails the store when one write takes longer than limit. It counts what it sees itself in steps of at most
+// watch fails the store when writes are under way and for longer than limit none comes back. It counts what it sees itself in steps of at most
 // twice its interval, so that a process that was stopped for a while is not taken for a disk that hangs.
 func (g *guard) watch(limit time.Duration, quit <-chan struct{}) {
 	interval := limit / 20
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	var seen int64
+	var seen uint64
 	var lasted time.Duration
 	last := time.Now()
 	for {
@@ -142,9 +174,9 @@ func (g *guard) watch(limit time.Duration, quit <-chan struct{}) {
 		case now := <-ticker.C:
 			step := min(now.Sub(last), 2*interval)
 			last = now
-			current := g.started.Load()
-			if current == 0 || current != seen {
-				seen, lasted = current, 0
+			busy, done := g.progress()
+			if !busy || done != seen {
+				seen, lasted = done, 0
 				continue
 			}
 			if lasted += step; lasted > limit {

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,25 +19,35 @@ const (
 	leaseTime        = 300 * time.Millisecond
 	transportTimeout = 2 * time.Second
 	transportConns   = 4 // kept per peer: entries, heartbeats, commits, votes
+	// stallTime is how long a leader's disk may take a write before it is silent: raft would go on telling the others that
+	// it leads, while it can log nothing.
+	stallTime = 2 * electionTime
 )
+
+var errStalled = errors.New("this replica's disk stalls: it must not lead")
 
 // transport is raft's over the Network. It also sees which peers answer (peers.go has what the Network is).
 type transport struct {
 	*raft.NetworkTransport
 	peers *peers
+	guard *guard
 }
 
 func newTransport(g *group, p *raftParts) *transport {
 	stream := &stream{network: g.options.Network, book: g.book, self: raft.ServerAddress(g.options.Address), open: map[net.Conn]struct{}{}}
-	return &transport{peers: g.peers, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	return &transport{peers: g.peers, guard: g.store.guard, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: g.book, Stream: stream, MaxPool: transportConns,
 		MaxRPCsInFlight: 1, // with more, a follower whose disk stalled may never be replicated to again
 		Timeout:         transportTimeout, Logger: newPeerHclog(p.logger),
 	})}
 }
 
-// AppendEntries notes that the peer answered, and how far its log is that of the leader.
+// AppendEntries notes that the peer answered, and how far its log is that of the leader. It sends nothing, heartbeats
+// included, while the disk stalls.
 func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	if t.guard.stalled(stallTime) {
+		return errStalled
+	}
 	err := t.NetworkTransport.AppendEntries(id, to, args, resp)
 	if err == nil {
 		t.peers.answered(string(id), args, resp)
