@@ -183,4 +183,8 @@ func (p *Provider) checkAdapter(r *report, at string, n *CatalogNode, adapters m
 		r.problem(path, fmt.Sprintf("adapter %s is of type %s, which cannot reach a provider of type %s", shorten(a.ID), a.Type, p.Type),
 			fmt.Sprintf("give it an adapter of type %s, or correct one of the types", want[0]))
 	}
+	if p.Type == ProviderOllama && a.Type == AdapterOpenAI {
+		r.warn(path, fmt.Sprintf("over adapter %s Ollama is asked by its /v1, which cuts a prompt that is too long without a word and loads models with a context of its own; "+
+			"an adapter of type ollama refuses such a prompt (base_url without /v1)", shorten(a.ID)))
+	}
 }

@@ -32,6 +32,8 @@ func (t *turn) ollama(path string) {
 	case "/api/embed":
 		rows := strings.TrimSuffix(strings.Repeat("[0.5,-0.25],", len(q.Input)), ",")
 		t.json(http.StatusOK, fmt.Sprintf(`{"model":"tiny","embeddings":[%s],"total_duration":14143917,"load_duration":1019500,"prompt_eval_count":2}`, rows))
+	case "/api/show":
+		t.json(http.StatusOK, strings.Replace(recorded.Shown, `"completion"`, `"completion","tools","vision","thinking"`, 1))
 	default:
 		t.json(http.StatusNotFound, "404 page not found")
 	}

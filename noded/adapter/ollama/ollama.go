@@ -79,6 +79,9 @@ func (a *Adapter) Do(ctx context.Context, c *adapter.Call, answer adapter.Answer
 	if problem == nil {
 		problem = unsupported(q)
 	}
+	if problem == nil {
+		problem = a.blind(ctx, c, q)
+	}
 	if problem != nil {
 		return refuse(problem, answer)
 	}

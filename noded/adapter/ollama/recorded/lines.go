@@ -26,6 +26,8 @@ const (
 	Loaded = `{"model":"tiny","created_at":"2026-11-29T18:12:00.8Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"load"}`
 	// BrokeOff is the runner died within an answer.
 	BrokeOff = `{"error":"an error was encountered while running the model: CUDA error"}`
+	// Shown is what /api/show tells of a model without vision or tools, save its text, details and tensors.
+	Shown = `{"template":"{{ .Prompt }}","capabilities":["completion"],"modified_at":"2026-11-29T18:11:45.32537195Z"}`
 
 	// TooLongBody is what is said to a prompt beyond the context, with status 400.
 	TooLongBody = `{"error":"the input length exceeds the context length"}`
