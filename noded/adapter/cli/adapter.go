@@ -56,7 +56,7 @@ type Adapter struct {
 }
 
 // New returns an adapter for a command. A command that is not there is no error here: it may be installed later, and
-// Probe tells.
+// Probe tells. What runs that were killed with their keeper have left in the scratch directory a day ago is removed.
 func New(c Config) (*Adapter, error) {
 	if len(c.Command) == 0 || c.Command[0] == "" {
 		return nil, errors.New("the command is empty")
@@ -79,6 +79,7 @@ func New(c Config) (*Adapter, error) {
 	if c.Grace <= 0 {
 		c.Grace = graceDefault
 	}
+	sweepDirs(c.Scratch, time.Now())
 	return &Adapter{c: c}, nil
 }
 
@@ -182,7 +183,7 @@ func (a *Adapter) makeDir() (string, error) {
 	if err := os.MkdirAll(a.c.Scratch, 0o700); err != nil {
 		return "", fmt.Errorf("make the scratch directory: %w", err)
 	}
-	dir, err := os.MkdirTemp(a.c.Scratch, "run-")
+	dir, err := os.MkdirTemp(a.c.Scratch, runDirs)
 	if err != nil {
 		return "", fmt.Errorf("make a run's directory: %w", err)
 	}
