@@ -130,8 +130,8 @@ func readBackupHead(from io.Reader) (info BackupInfo, err error) {
 		return info, fmt.Errorf("%w: backup of format %d, written by version %q, this one reads %d; use that version or a newer one", ErrNewer, info.Format, info.Program, backupFormat)
 	case info.Format < 1 || info.Cluster == "":
 		return info, fmt.Errorf("%w: its head is incomplete", errBackupDamaged)
-	case info.Level > fsm.LevelMax:
-		return info, fmt.Errorf("%w: backup of feature level %d, written by version %q, this one knows %d; use that version or a newer one", ErrNewer, info.Level, info.Program, fsm.LevelMax)
+	case info.Level > levelMax:
+		return info, fmt.Errorf("%w: backup of feature level %d, written by version %q, this one knows %d; use that version or a newer one", ErrNewer, info.Level, info.Program, levelMax)
 	}
 	return info, nil
 }

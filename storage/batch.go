@@ -68,7 +68,7 @@ func readable(c fsm.Command) uint32 {
 	if c, ok := c.(*fsm.RaiseLevel); ok {
 		return max(c.Level, fsm.LevelFirst)
 	}
-	return fsm.LevelOf(c)
+	return levelOf(c)
 }
 
 // add puts a command in and returns how many bytes it took.

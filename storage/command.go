@@ -152,6 +152,9 @@ func appendNodeCommand(b []byte, c fsm.Command) []byte {
 			return appendText(b, 5, c.Cause)
 		})
 	}
+	if b, ok := appendNext(b, c); ok {
+		return b
+	}
 	panic(fmt.Sprintf("storage: no record for command %T", c))
 }
 

@@ -211,6 +211,9 @@ func (d *decoder) rare(kind int, f *fields) fsm.Command {
 	case int(kindDigestCheck):
 		return d.readDigestCheck(f)
 	}
+	if c := readNext(kind); c != nil {
+		return c
+	}
 	f.err = errors.New("unknown kind: written by a newer version")
 	return nil
 }

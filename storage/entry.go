@@ -91,8 +91,8 @@ func (d *decoder) entry(b []byte) (*fsm.Entry, error) {
 	for f.next() {
 		switch f.number {
 		case 2:
-			if f.upTo(math.MaxUint32) > fsm.LevelMax {
-				return nil, fmt.Errorf("%w: entry of feature level %d, this version knows %d", ErrNewer, f.num, fsm.LevelMax)
+			if f.upTo(math.MaxUint32) > levelMax {
+				return nil, fmt.Errorf("%w: entry of feature level %d, this version knows %d", ErrNewer, f.num, levelMax)
 			}
 		case 3:
 			e.Term = f.uint()

@@ -55,7 +55,7 @@ func readBatches(data []byte, top uint32) ([]*batch, error) {
 			if _, ok := c.(*fsm.Expire); ok {
 				return nil, errors.New("it holds what only the leader proposes")
 			}
-			x.front.level = max(x.front.level, fsm.LevelOf(c))
+			x.front.level = max(x.front.level, levelOf(c))
 		}
 		if x.front.level > top {
 			return nil, fmt.Errorf("it needs feature level %d, the cluster has %d", x.front.level, top)

@@ -61,8 +61,8 @@ func newGroup(s *Store, o Cluster) *group {
 	if o.SessionTTL <= 0 {
 		o.SessionTTL = sessionTTL
 	}
-	if o.LevelMax == 0 || o.LevelMax > fsm.LevelMax {
-		o.LevelMax = fsm.LevelMax
+	if o.LevelMax == 0 || o.LevelMax > levelMax {
+		o.LevelMax = levelMax
 	}
 	g := &group{store: s, options: o, logger: s.logger, peers: newPeers(s.options.Replica), kick: make(chan struct{}, 1), silences: map[string]*silence{}}
 	g.book = &book{peers: append([]Member(nil), o.Peers...)}
@@ -210,6 +210,7 @@ func (g *group) lead() {
 		}
 	}
 	g.raiseLevel(logged)
+	g.proposeNext()
 }
 
 func (g *group) change(what string, f raft.IndexFuture) {
@@ -412,5 +413,5 @@ func (s *Store) levelMax() uint32 {
 	if s.group != nil {
 		return s.group.options.LevelMax
 	}
-	return fsm.LevelMax
+	return levelMax
 }

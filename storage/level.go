@@ -15,7 +15,7 @@ var ErrLevel = errors.New("the cluster does not have the feature level for this 
 // understood refuses a command that not every replica may be able to read. One that is alone raises the level when it
 // first uses something new, so that until then an older version can read its directory.
 func (s *Store) understood(cmd fsm.Command) error {
-	need := fsm.LevelOf(cmd)
+	need := levelOf(cmd)
 	if need <= s.replica.level.Load() {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (s *Store) understood(cmd fsm.Command) error {
 // Level returns the highest feature level that can be proposed: that of the state, or any if there is no other replica.
 func (s *Store) Level() uint32 {
 	if s.group == nil {
-		return fsm.LevelMax
+		return levelMax
 	}
 	return max(s.replica.level.Load(), fsm.LevelFirst)
 }

@@ -184,8 +184,8 @@ func (r *frameReader) header(h *recordpb.SnapshotHeader) error {
 	if err := unmarshal(b, h); err != nil {
 		return err
 	}
-	if h.GetLevel() > fsm.LevelMax {
-		return fmt.Errorf("%w: snapshot of feature level %d, this version knows %d", ErrNewer, h.GetLevel(), fsm.LevelMax)
+	if h.GetLevel() > levelMax {
+		return fmt.Errorf("%w: snapshot of feature level %d, this version knows %d", ErrNewer, h.GetLevel(), levelMax)
 	}
 	return nil
 }
