@@ -86,7 +86,7 @@ func (s *soak) step() {
 		mends = append(mends, c.do(s))
 		time.Sleep(time.Duration(100+s.r.IntN(2500)) * time.Millisecond) // the fault lasts
 	}
-	for _, mend := range mends {
+	for _, mend := range slices.Backward(mends) { // a replica is awaited with its links
 		mend()
 	}
 	x.c.leader()
