@@ -158,7 +158,7 @@ func (m *Machine) requeueForConfig(r *request) {
 		fit, dropped, why = m.filter(mo, r)
 	}
 	m.join(r, fit, dropped)
-	if len(fit) == 0 && r.session != nil {
+	if len(fit) == 0 && r.session != nil && (why != RefusalUnavailable || !r.unfinished()) {
 		m.end(r, why)
 		return
 	}

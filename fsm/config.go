@@ -20,6 +20,10 @@ type Pool struct {
 	FenceTimeout   Time // how long leases of a fenced link count without a report
 	// Fair serves the principals that could have a slot in turn, and the waiters of each in order; false = all in order.
 	Fair bool
+	// ResponsesBytes bounds what stored responses count for; 0 = the constant of that name.
+	ResponsesBytes int64
+	// ResponsesRetention is how long a response is kept after its end; 0 = the constant of that name.
+	ResponsesRetention Time
 }
 
 // ModelConfig is an external model key and its candidates.

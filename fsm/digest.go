@@ -66,6 +66,7 @@ func (w *rowWriter) later(img *Image) {
 	w.direct(img)
 	w.principals(img)
 	w.usage(img)
+	w.responses(img)
 }
 
 func (w *rowWriter) tokens(img *Image) {
@@ -131,6 +132,23 @@ func (w *rowWriter) usage(img *Image) {
 		w.str(r.Token)
 		w.str(string(r.Model))
 		w.str(string(r.Provider))
+	}
+}
+
+func (w *rowWriter) responses(img *Image) {
+	if p := &img.Config.Pool; p.ResponsesBytes > 0 || p.ResponsesRetention > 0 {
+		w.nums(13, uint64(p.ResponsesBytes), uint64(p.ResponsesRetention))
+	}
+	if img.LastOrder > 0 {
+		w.nums(14, img.LastOrder)
+	}
+	for i := range img.Responses {
+		r := &img.Responses[i]
+		w.nums(15, uint64(r.Status), uint64(r.Cause), uint64(r.Attempt), uint64(r.Lost), uint64(r.Events), uint64(r.Bytes), uint64(r.Object),
+			uint64(r.Since), uint64(r.Wall), r.Order)
+		w.str(string(r.ID))
+		w.str(string(r.Principal))
+		w.flag(r.Background)
 	}
 }
 

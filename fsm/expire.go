@@ -36,6 +36,7 @@ func (m *Machine) expire(c *Expire) Outcome {
 		}
 	}
 	ends += m.forgetJoins(ExpireMax - min(ends, ExpireMax))
+	ends += m.expireResponses(ExpireMax - min(ends, ExpireMax))
 	return Outcome{Code: Done, Count: ends}
 }
 
@@ -79,7 +80,7 @@ func (m *Machine) NextDeadline() (Time, bool) {
 			m.spanNext = sooner(m.spanNext, m.joins[i].Forget)
 		}
 	}
-	next := m.spanNext
+	next := sooner(m.spanNext, m.nextResponse())
 	if r := m.deadlines.first(); r != nil {
 		next = sooner(next, Time(r.hooks[hookDeadline].key))
 	}

@@ -21,6 +21,7 @@ type Image struct {
 	Checked     uint64 // index of the last digest check
 	LastTurn    uint64 // of the round of principals
 	Metered     uint64 // runs counted in the ledger since the beginning
+	LastOrder   uint64 // of responses
 
 	Offers    []OfferRow
 	Sessions  []SessionRow
@@ -33,6 +34,7 @@ type Image struct {
 	// Principals are those with waiters, if the queue is fair.
 	Principals []PrincipalRow
 	Usage      []UsageRow
+	Responses  []ResponseRow // by Order
 }
 
 // PrincipalRow is a principal's place in the round.

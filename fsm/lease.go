@@ -10,6 +10,10 @@ func (m *Machine) give(r *request, mo *model, c *candidate) {
 	if mo != nil {
 		mo.cursor = p.ID
 	}
+	if r.session == m.cluster {
+		r.session, r.lastEdge = l.session, l.edge
+		r.response.Attempt++
+	}
 	r.state = StateHeld
 	r.lease = m.nextLease
 	m.nextLease++
@@ -61,6 +65,17 @@ func (m *Machine) release(s *session, c *Release) Outcome {
 	l, id := r.link, r.provider.ID
 	m.giveBack(r)
 	m.dropSpent(l)
+	if r.unfinished() {
+		lost := !c.Requeue && c.Reason != ReasonNotRun && c.Reason != ReasonNeverSent
+		if requeue && !r.excludes(id) {
+			r.excluded = append(r.excluded, id)
+		}
+		if lost {
+			m.account(r, id, c.Reason, c.Usage)
+		}
+		m.again(r, lost)
+		return Outcome{Code: Returned}
+	}
 	if !requeue {
 		m.account(r, id, c.Reason, c.Usage)
 		m.drop(r)
@@ -81,5 +96,9 @@ func (m *Machine) reclaim(r *request, why Reason) {
 		Kind: EffectReturned, Session: r.addressee(), Edge: r.lastEdge, Request: r.id, Grant: g, Reason: why,
 		Node: g.Node, Generation: g.Generation,
 	})
+	if r.unfinished() {
+		m.again(r, true)
+		return
+	}
 	m.drop(r)
 }

@@ -7,7 +7,7 @@ const (
 	// LevelFirst is that of a state to which no level was ever raised.
 	LevelFirst = 1
 	// LevelMax is the highest that this version knows.
-	LevelMax = 3
+	LevelMax = 4
 )
 
 type (
@@ -38,6 +38,8 @@ func (m *Machine) Checked() uint64 { return m.checked }
 // proposes it knows that all can read it.
 func LevelOf(c Command) uint32 {
 	switch c := c.(type) {
+	case *Submit, *Progress, *Keep, *Forget:
+		return 4
 	case *Announce, *DigestCheck, *AddJoin, *RedeemJoin:
 		return 2
 	case *EndSession:
@@ -56,6 +58,9 @@ func LevelOf(c Command) uint32 {
 			return 3
 		}
 	case *ApplyConfig:
+		if p := &c.Config.Pool; p.ResponsesBytes > 0 || p.ResponsesRetention > 0 {
+			return 4
+		}
 		if len(c.Config.Principals) > 0 || c.Config.Pool.Fair {
 			return 3
 		}

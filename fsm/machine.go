@@ -41,7 +41,9 @@ type Machine struct {
 	limits     map[PrincipalID]*PrincipalConfig
 	lastTurn   uint64 // the last one given in the round; 0 while the queue is in pure order
 	ledger     ledger
-	metered    uint64 // runs counted in the ledger since the beginning
+	vault      vault    // the stored responses
+	cluster    *session // whose the requests of background responses are while they wait
+	metered    uint64   // runs counted in the ledger since the beginning
 
 	// The queue: every waiter is in one lane; those with a deadline are in deadlines; detached ones are in orphans.
 	lanes       map[laneKey]*lane
@@ -59,6 +61,7 @@ type Machine struct {
 	dim     []*provider
 	effects []Effect
 	checks  []DigestCheck
+	writes  []Write
 	scratch []*candidate
 
 	spare []*request // empty ones
@@ -85,6 +88,8 @@ func New() *Machine {
 		orphans:     map[Fingerprint]*line{},
 		principals:  map[PrincipalID]*principal{},
 		ledger:      ledger{rows: map[UsageKey]*UsageRow{}},
+		vault:       vault{by: map[ResponseID]*response{}},
+		cluster:     &session{id: anySession},
 	}
 }
 
@@ -96,7 +101,7 @@ func (m *Machine) Apply(e *Entry) Result {
 	for i := range e.Batches {
 		res.Outcomes[i] = m.batch(&e.Batches[i])
 	}
-	res.Effects, res.Checks = m.effects, m.checks
+	res.Effects, res.Checks, res.Writes = m.effects, m.checks, m.writes
 	return res
 }
 
@@ -107,7 +112,7 @@ func (m *Machine) begin(e *Entry) {
 	}
 	m.index, m.term, m.wall = e.Index, e.Term, e.Wall
 	m.now = max(m.now, e.Elapsed)
-	m.effects, m.checks = m.effects[:0], m.checks[:0]
+	m.effects, m.checks, m.writes = m.effects[:0], m.checks[:0], m.writes[:0]
 }
 
 // commands applies commands in order; the machine is settled after each.
@@ -172,6 +177,21 @@ func (m *Machine) sessionCommand(s *session, c Command) Outcome {
 		return m.linkReport(c)
 	case *SetHealth:
 		return m.setHealth(c)
+	}
+	return m.responseCommand(c)
+}
+
+// responseCommand applies what is said about stored responses.
+func (m *Machine) responseCommand(c Command) Outcome {
+	switch c := c.(type) {
+	case *Submit:
+		return m.submit(c)
+	case *Progress:
+		return m.progress(c)
+	case *Keep:
+		return m.keep(c)
+	case *Forget:
+		return m.forgetOne(c)
 	}
 	panic("fsm: unknown command")
 }

@@ -17,6 +17,9 @@ type node struct {
 
 // ready returns the node's ready link to the session's edge, nil if there is none.
 func (n *node) ready(s *session) *link {
+	if s != nil && s.id == anySession {
+		return n.idlest()
+	}
 	for _, l := range n.links {
 		if l.session == s && l.state == LinkReady {
 			return l
@@ -25,10 +28,21 @@ func (n *node) ready(s *session) *link {
 	return nil
 }
 
+// idlest returns the node's ready link with the fewest leases, to whichever edge; nil if there is none.
+func (n *node) idlest() *link {
+	var best *link
+	for _, l := range n.links {
+		if l.state == LinkReady && (best == nil || l.held < best.held) {
+			best = l
+		}
+	}
+	return best
+}
+
 // pending returns the node's pending link to the session's edge, nil if there is none.
 func (n *node) pending(s *session) *link {
 	for _, l := range n.links {
-		if l.session == s && l.state == LinkPending {
+		if l.state == LinkPending && (l.session == s || s != nil && s.id == anySession) {
 			return l
 		}
 	}

@@ -57,12 +57,14 @@ const (
 	RefusalExpired                     // expired: the join token ran out before it was used
 	RefusalTooMany                     // too_many: JoinsMax join tokens are kept
 	RefusalPrincipalLimit              // principal_limit: as many requests of its principal wait as may, or it cannot wait
+	RefusalStoreFull                   // store_full: responses that have not ended leave no room
+	RefusalLost                        // lost: a background response's run was lost ResponseLostMax times
 )
 
 var refusalNames = [...]string{
 	"none", "model_not_found", "queue_full", "unavailable", "context_too_long", "draining", "in_progress_elsewhere",
 	"queue_timeout", "abandoned", "unknown_node", "duplicate", "conflict", "malformed", "unsupported",
-	"unknown_token", "expired", "too_many", "principal_limit",
+	"unknown_token", "expired", "too_many", "principal_limit", "store_full", "lost",
 }
 
 func (r Refusal) String() string { return nameOf(refusalNames[:], int(r)) }
@@ -110,6 +112,8 @@ const (
 	EffectSessionEnded
 	// EffectConfig: the configuration changed; Revision is set. Addressed to no one.
 	EffectConfig
+	// EffectUnwanted: the response that a lease is for has ended, or was forgotten: its run is to be ended; Grant is set.
+	EffectUnwanted
 )
 
 // Effect is a later consequence for a request or link, addressed to the session that owns it.
@@ -135,4 +139,6 @@ type Result struct {
 	// Checks are the digest checks that the entry carried, for the replica to compare with the digests of its own machine
 	// at their indexes. It is valid until the next Apply.
 	Checks []DigestCheck
+	// Writes are for the vault, in order. It is valid until the next Apply.
+	Writes []Write
 }

@@ -59,6 +59,11 @@ func (m *Machine) dropOrphan(r *request) {
 // end takes a waiter out of the queue for good and tells its session.
 func (m *Machine) end(r *request, why Refusal) {
 	m.unwait(r)
+	if r.unfinished() {
+		m.fail(r.response, why)
+		m.drop(r)
+		return
+	}
 	m.emit(Effect{Kind: EffectEnded, Session: r.addressee(), Edge: r.lastEdge, Request: r.id, Refusal: why})
 	m.drop(r)
 }
@@ -126,7 +131,7 @@ func (m *Machine) endHopeless() {
 		m.dim[i] = nil
 		for _, at := range p.lanes {
 			l := at.lane
-			if _, seen := why[l]; seen || l.session == nil {
+			if _, seen := why[l]; seen || l.session == nil || l.session == m.cluster {
 				continue
 			}
 			why[l] = hope(l.candidates, l.session)

@@ -22,8 +22,9 @@ type request struct {
 	excluded      []ProviderID
 	direct        bool // addressed to one provider: it never waits
 	who           *principal
-	token         string // token_ref
-	metered       bool   // its run is counted in the ledger
+	token         string    // token_ref
+	metered       bool      // its run is counted in the ledger
+	response      *response // that it is for, of a background one; nil = none, or it is forgotten
 
 	// Of a waiter:
 	lane  *lane
@@ -47,7 +48,7 @@ func (r *request) excludes(p ProviderID) bool { return slices.Contains(r.exclude
 
 // addressee is the session that hears of the request, 0 if none.
 func (r *request) addressee() SessionID {
-	if r.session == nil {
+	if r.session == nil || r.session.id == anySession {
 		return 0
 	}
 	return r.session.id
@@ -90,6 +91,9 @@ const spareMax = 1024
 
 // deadline returns when the waiter's wait ends, 0 if never.
 func (m *Machine) deadline(r *request) Time {
+	if r.unfinished() {
+		return 0 // it ends with its response
+	}
 	wait := m.pool().QueueTimeout
 	if r.maxWait > 0 && (wait == 0 || r.maxWait < wait) {
 		wait = r.maxWait

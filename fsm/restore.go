@@ -35,6 +35,7 @@ func (m *Machine) Image() *Image {
 	img.Requests = m.requestRows()
 	img.Joins = slices.Clone(m.joins)
 	img.LastTurn, img.Metered, img.Principals, img.Usage = m.lastTurn, m.metered, m.principalRows(), m.Usage()
+	img.LastOrder, img.Responses = m.vault.lastOrder, m.Responses()
 	return img
 }
 
@@ -150,6 +151,7 @@ func Restore(img *Image) (*Machine, error) {
 	if err := m.restoreLinks(img.Nodes); err != nil {
 		return nil, err
 	}
+	m.restoreResponses(img)
 	if err := m.restoreRequests(img.Requests); err != nil {
 		return nil, err
 	}
@@ -224,6 +226,12 @@ func (m *Machine) restoreRequests(rows []RequestRow) error {
 			direct: row.Direct, token: row.Token, metered: row.Metered,
 		}
 		m.enter(r, row.Principal)
+		if kept := m.vault.by[ResponseID(row.ID)]; kept != nil && kept.Background {
+			r.response = kept
+			if r.unfinished() && r.state == StateWaiting {
+				r.session = m.cluster
+			}
+		}
 		if row.Session != 0 && r.session == nil {
 			return fmt.Errorf("restore request %s: session %d is missing", r.id, row.Session)
 		}

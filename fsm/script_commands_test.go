@@ -20,6 +20,7 @@ func verbs() map[string]func(*script, *args) {
 		"model":    (*script).model,    // m1
 		"remove":   (*script).remove,   // provider|model|node ID
 
+		"alone":    func(s *script, _ *args) { s.alone = true }, // without the naive model: stories of stored responses
 		"bare":     func(s *script, _ *args) { s.begun = true },
 		"config":   (*script).applyConfig, // expected=N force edge=e1 offer=hash
 		"open":     (*script).open,        // e1 nonce=N
@@ -40,6 +41,10 @@ func verbs() map[string]func(*script, *args) {
 		"lost":     (*script).simple,
 		"report":   (*script).simple,
 		"health":   (*script).simple,
+		"submit":   (*script).simple, // x1 model=m bytes=N events=N
+		"progress": (*script).simple, // x1 on=#7 status=in_progress events=N bytes=N object=N
+		"keep":     (*script).simple, // x1 status=completed bytes=N
+		"forget":   (*script).simple, // x1
 		"join":     (*script).join,   // t1 node=n1 ttl=1h
 		"redeem":   (*script).redeem, // t1 as=k1
 		"show":     (*script).show,   // joins | queue | leases | providers | nodes | sessions | deadline | level | addresses
@@ -60,7 +65,7 @@ func (s *script) do(line string, within []string) {
 	s.t.Helper()
 	a := s.parse(line)
 	a.within = within
-	configures := slices.Contains([]string{"pool", "node", "provider", "model", "remove", "bare"}, a.verb)
+	configures := slices.Contains([]string{"pool", "node", "provider", "model", "remove", "bare", "alone"}, a.verb)
 	if !configures {
 		s.begin()
 	}
@@ -209,6 +214,8 @@ func (s *script) pool(a *args) {
 	p.QueueTimeout = a.span(a.get("queue_timeout", time.Duration(p.QueueTimeout).String()))
 	p.StartupGrace = a.span(a.get("grace", time.Duration(p.StartupGrace).String()))
 	p.ReattachWindow = a.span(a.get("reattach", time.Duration(p.ReattachWindow).String()))
+	p.ResponsesBytes = int64(a.number("responses_bytes", int(p.ResponsesBytes)))
+	p.ResponsesRetention = a.span(a.get("retention", time.Duration(p.ResponsesRetention).String()))
 	p.FenceTimeout = a.span(a.get("fence", time.Duration(p.FenceTimeout).String()))
 }
 
@@ -397,6 +404,8 @@ func (s *script) command(a *args) Command {
 			c.Class = ClassLong
 		}
 		return c
+	case "submit", "progress", "keep", "forget":
+		return s.responseCommand(a)
 	case "announce":
 		c := &Announce{}
 		if len(a.words) > 0 {

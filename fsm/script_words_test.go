@@ -110,6 +110,14 @@ func (s *script) subject(c Command) string {
 		return "token " + tokenName(c.Token)
 	case *RedeemJoin:
 		return "token " + tokenName(c.Token)
+	case *Submit:
+		return string(c.Response)
+	case *Progress:
+		return fmt.Sprintf("%s %s", c.Response, c.Status)
+	case *Keep:
+		return fmt.Sprintf("%s kept", c.Response)
+	case *Forget:
+		return fmt.Sprintf("%s forgotten", c.Response)
 	case *RaiseLevel:
 		return fmt.Sprint("level ", c.Level)
 	case *DigestCheck:
@@ -132,6 +140,8 @@ func (s *script) effect(f Effect) string {
 		w = fmt.Sprintf("%s/%d fenced reason=%s", f.Node, f.Generation, f.Reason)
 	case EffectSessionEnded:
 		return fmt.Sprintf("%s of %s ended reason=%s", s.names[f.Session], f.Edge, f.Reason)
+	case EffectUnwanted:
+		w = fmt.Sprintf("%s unwanted at %s", f.Request, f.Grant.Provider)
 	case EffectConfig:
 		return fmt.Sprintf("revision %d in force", f.Revision)
 	}
@@ -180,6 +190,8 @@ func (s *script) show(a *args) {
 		for _, v := range sn.Sessions {
 			tell("%s of %s in_grace=%v", s.names[v.ID], v.Edge, v.InGrace)
 		}
+	case "responses":
+		s.showResponses()
 	case "level":
 		tell("level=%d checked=%d", s.m.Level(), s.m.Checked())
 	case "addresses":

@@ -5,6 +5,9 @@ import "slices"
 // batchesMax is how many answered batches a session keeps.
 const batchesMax = 4096
 
+// anySession is the id of the session that stands for all of them: background requests wait for whichever has a link.
+const anySession = ^SessionID(0)
+
 // session is one life of an edge.
 type session struct {
 	id         SessionID
