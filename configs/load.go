@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // FileMax is the largest file that is loaded, in bytes: room for some 30,000 providers.
@@ -45,7 +46,17 @@ func LoadNode(path string, env Env) (*Node, []Warning, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return ParseNode(data, path, env)
+	n, warnings, err := ParseNode(data, path, env)
+	if private(path) {
+		warnings = slices.DeleteFunc(warnings, func(w Warning) bool { return w.Path == nodeTokenPath })
+	}
+	return n, warnings, err
+}
+
+// private tells whether nobody but its owner may read a file.
+func private(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().Perm()&0o077 == 0
 }
 
 // ParseNode is LoadNode for a file's bytes; name stands for the file in messages.

@@ -5,6 +5,8 @@ import (
 	"slices"
 )
 
+const nodeTokenPath = "node.token"
+
 func (n *Node) check(r *report) {
 	checkTags(r, n)
 	s := &n.Node
@@ -19,7 +21,7 @@ func (n *Node) check(r *report) {
 		edges.add(at, address, "this address", "name each edge once")
 	}
 	if s.Token != "" && r.set["node.token"] && !r.expanded["node.token"] {
-		r.warn("node.token", "the token itself stands in the file; write ${IOP_NODE_TOKEN} and set the variable")
+		r.warn(nodeTokenPath, "the token itself stands in a file that others may read; chmod 600 it, or write ${IOP_NODE_TOKEN} and set the variable")
 	}
 	s.checkPlain(r)
 	s.TLS.check(r)

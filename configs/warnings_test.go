@@ -1,6 +1,9 @@
 package configs
 
 import (
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -49,6 +52,28 @@ func TestNodeWarnings(t *testing.T) {
 	}
 	if strings.Contains(warnings[0].String(), "in-the-file") {
 		t.Error("the warning shows the token")
+	}
+}
+
+// A token in a file that only its owner can read is where noded join puts it: no reason to warn at every start.
+func TestTokenInAPrivateFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no permissions like these")
+	}
+	path := filepath.Join(t.TempDir(), "node.yaml")
+	for mode, want := range map[os.FileMode]int{0o600: 0, 0o400: 0, 0o640: 1, 0o644: 1} {
+		if err := os.WriteFile(path, []byte("node: { id: n, token: in-the-file, edges: [\"127.0.0.1:1\"] }\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, warnings, err := LoadNode(path, nil); err != nil || len(warnings) != want {
+			t.Errorf("%v: warnings %v, %v, want %d", mode, warnings, err, want)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
