@@ -32,8 +32,10 @@ func generationConforms() []conform {
 		},
 		{name: "n = 2", real: true, body: long + `,"n":2`, but: map[string]string{"cli": "400 " + badWord + " on `n`"}, check: two},
 		{name: "n = 2 in a stream", real: true, stream: true, usage: true, body: long + `,"n":2`, but: map[string]string{"cli": "400 " + badWord + " on `n`"}, check: two},
-		{name: "seed, temperature, top_p, penalties", real: true, body: says("a") + `,"seed":7,"temperature":0.5,"top_p":0.9,"frequency_penalty":0.1,"presence_penalty":0.2`,
-			native: []string{"options.seed=7", "options.temperature=0.5", "options.top_p=0.9", "options.frequency_penalty=0.1", "options.presence_penalty=0.2"}},
+		{
+			name: "seed, temperature, top_p, penalties", real: true, body: says("a") + `,"seed":7,"temperature":0.5,"top_p":0.9,"frequency_penalty":0.1,"presence_penalty":0.2`,
+			native: []string{"options.seed=7", "options.temperature=0.5", "options.top_p=0.9", "options.frequency_penalty=0.1", "options.presence_penalty=0.2"},
+		},
 		{name: "logprobs", real: true, body: long + `,"logprobs":true,"top_logprobs":2`, but: unlikely, check: likelySaid, native: []string{"logprobs=true", "top_logprobs=2"}},
 		{name: "logprobs in a stream", real: true, stream: true, body: long + `,"logprobs":true,"top_logprobs":2`, but: unlikely, check: likelySaid},
 		{name: "max_tokens", real: true, body: long + `,"max_tokens":1`, check: short, but: map[string]string{"cli": leftOut}, native: []string{"options.num_predict=1"}},

@@ -102,8 +102,12 @@ func newKinds(t *testing.T) []*kind {
 	t.Helper()
 	me := self(t)
 	kinds := []*kind{
-		{name: "openai_compat", server: talk.New(talk.OpenAI), tunnel: true}, {name: "vllm", server: talk.New(talk.VLLM), tunnel: true},
-		{name: "llamacpp", server: talk.New(talk.Llama), tunnel: true}, {name: "ollama", server: talk.New(talk.Ollama)}, {name: "cli"}, {name: "demo"},
+		{name: "openai_compat", server: talk.New(talk.OpenAI), tunnel: true},
+		{name: "vllm", server: talk.New(talk.VLLM), tunnel: true},
+		{name: "llamacpp", server: talk.New(talk.Llama), tunnel: true},
+		{name: "ollama", server: talk.New(talk.Ollama)},
+		{name: "cli"},
+		{name: "demo"},
 	}
 	l := layout{models: map[string][]string{}}
 	for _, k := range kinds {

@@ -73,8 +73,12 @@ func newKills(t *testing.T) *kills {
 		return provider{id: id, command: append([]string{me, talkCommand, k.backend.dir}, args...), cli: fields}
 	}
 	l := layout{models: map[string][]string{}, providers: []provider{
-		{id: "tunnel", url: at + "/v1", capacity: 16}, {id: "tunnel-connected", url: mute + "/v1", capacity: 16}, {id: "tunnel-admitted", url: at + "/v1"},
-		{id: "ollama", kind: "ollama", url: at, capacity: 16}, {id: "ollama-connected", kind: "ollama", url: mute, capacity: 16}, {id: "ollama-admitted", kind: "ollama", url: at},
+		{id: "tunnel", url: at + "/v1", capacity: 16},
+		{id: "tunnel-connected", url: mute + "/v1", capacity: 16},
+		{id: "tunnel-admitted", url: at + "/v1"},
+		{id: "ollama", kind: "ollama", url: at, capacity: 16},
+		{id: "ollama-connected", kind: "ollama", url: mute, capacity: 16},
+		{id: "ollama-admitted", kind: "ollama", url: at},
 		agent("cli"), agent("cli-connected", "mute"),
 	}}
 	for i := range l.providers {
