@@ -72,8 +72,8 @@ func (g *group) decide(nonce string, answers []Standing) (*plan, string, error) 
 		}
 		switch i := find(s.Members, self); {
 		case i >= 0 && s.Members[i].Voter && !g.counted(s, nonce):
-			return nil, "", fmt.Errorf("%w: %s of cluster %s says that %s votes, but this directory is empty and never did; restore it from a backup of this replica, or start it under a new id (edge.id, in edge.cluster.peers too) and take %s out: iopctl cluster remove %s",
-				ErrLostDisk, s.ID, s.Cluster, self, self, self)
+			return nil, "", fmt.Errorf("%w: %s of cluster %s says that %s votes, but this directory is empty and never did; start it under a new id (edge.id, in edge.cluster.peers too), and put that in its place: iopctl cluster replace %s NEW-ID ADDRESS",
+				ErrLostDisk, s.ID, s.Cluster, self, self)
 		case i >= 0:
 			return &plan{cluster: s.Cluster}, "", nil
 		case g.join(s) == nil:
