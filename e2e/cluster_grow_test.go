@@ -104,12 +104,12 @@ func (c *cluster) traffic(i int) (answered *atomic.Int64, stop func()) {
 // that is open all the time and a request that waits all the time end as they should, and others come and go.
 func TestClusterGrowsAndShrinks(t *testing.T) {
 	t.Parallel()
-	b := newBackend(t, backend.Options{Limit: 3})
+	b := newBackend(t, backend.Options{Limit: 4})
 	held := backend.Plan{Tokens: 5, Hold: backend.AfterTokens, At: 2}
 	b.SetFor("through", held)
-	b.SetFor("holder", held)
+	b.SetFor("guest", held)
 	slow := newBackend(t, backend.Options{Limit: 1, Default: held})
-	l := shared(b, 3)
+	l := shared(b, 4)
 	l.providers = append(l.providers, provider{id: "slow", url: slow.URL(), capacity: 1})
 	l.models["slow"] = []string{"slow"}
 	c := newGrowing(t, l, 3)
@@ -156,7 +156,14 @@ func TestClusterGrowsAndShrinks(t *testing.T) {
 	c.start(1)
 	c.awaitLinks("n1")
 
+	guest := c.at(2).open(ask{tag: "guest"}) // through the one that goes
+	guest.next()
 	c.at(1).iopctl(0, "cluster", "remove", c.id(2))
+	await(t, "it has heard that it is out", func() bool { return c.at(2).edge.says("was removed from its cluster") })
+	b.LetTag("guest")
+	if all, clean := guest.rest(); !clean || len(all) != 6 || all[5] != "[DONE]" {
+		t.Errorf("the stream through the removed replica ended with %q, clean %v", all, clean)
+	}
 	if code := c.at(2).edge.code(t); code != 1 {
 		t.Errorf("the removed replica ended with code %d", code)
 	}
@@ -233,6 +240,12 @@ func TestStrangersAreNotTakenIn(t *testing.T) {
 	c.start(2)
 	c.at(0).iopctl(0, "cluster", "add", c.id(2), c.public(2), "--wait")
 	wantWords(t, "taken in", c.at(2).iopctl(0, "cluster", "members"), "edge-1", "edge-3")
+	c.kill(0)
+	c.alone(0) // its file still names no peers
+	c.await(0)
+	if got := c.agree(); got == 0 || len(c.voters(0)) != 2 {
+		t.Errorf("back at index %d with %v", got, c.voters(0))
+	}
 }
 
 // TestReplicaWithALostDiskIsReplaced by one with another id, at the same address or another.
