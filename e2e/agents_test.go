@@ -33,15 +33,6 @@ func newAgents(t *testing.T, command ...string) *agents {
 	return a
 }
 
-func self(t *testing.T) string {
-	t.Helper()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // processes are the pids that the command and its children have left, by how many children were below each.
 func (a *agents) processes() map[int]int {
 	out := map[int]int{}
