@@ -77,6 +77,8 @@ func (b *batch) add(c fsm.Command, to Receiver) int {
 	case *fsm.Admit:
 		b.asked.add(string(c.Request))
 		return b.back.add(c, to)
+	case *fsm.Submit:
+		return b.back.add(c, to)
 	case *fsm.Cancel:
 		b.ordered = b.ordered || b.asked.has(string(c.Request))
 	}

@@ -31,13 +31,26 @@ func everyCommand() map[string]fsm.Command {
 			Request: "r\xff1", Fingerprint: fsm.Fingerprint{1, 2, 15: 9}, Model: "provider:codex/gpt-5", Class: fsm.ClassLong,
 			InputTokens: 131072, Needs: fsm.NeedChat, MaxWait: 30 * fsm.Second, Provider: "codex", Served: "gpt-5",
 		},
-		"add_join":          &fsm.AddJoin{Token: fsm.TokenHash{1, 31: 2}, Node: "n1", TTL: 3600 * fsm.Second},
-		"redeem_join":       &fsm.RedeemJoin{Token: fsm.TokenHash{1, 31: 2}, NodeToken: fsm.TokenHash{3, 31: 4}},
-		"announce":          &fsm.Announce{Address: "edge-1.example:8081"},
-		"raise_level":       &fsm.RaiseLevel{Level: 2},
-		"digest_check":      &fsm.DigestCheck{Index: 10000, Digest: [32]byte{1, 31: 2}},
-		"end_session":       &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonGoodbye},
-		"end_session_alive": &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonSessionEnded, Alive: true},
+		"submit": &fsm.Submit{
+			Response: "resp_1", Request: fsm.Admit{
+				Request: "r1", Fingerprint: fsm.Fingerprint{1, 15: 9}, Model: "m", Class: fsm.ClassLong, InputTokens: 9, Needs: fsm.NeedChat, MaxWait: 1,
+				Provider: "p", Served: "s", Principal: "ann", Token: "t", Metered: true,
+			},
+			Payload: everyPayload(),
+		},
+		"submit_least":           &fsm.Submit{Response: "r"},
+		"progress":               &fsm.Progress{Response: "resp_1", Lease: 300, Status: fsm.ResponseCompleted, Payload: everyPayload()},
+		"progress_least":         &fsm.Progress{Response: "r"},
+		"keep":                   &fsm.Keep{Response: "resp_1", Principal: "ann", Status: fsm.ResponseIncomplete, Payload: everyPayload()},
+		"forget":                 &fsm.Forget{Response: "resp_1"},
+		"apply_config_responses": everyResponses(),
+		"add_join":               &fsm.AddJoin{Token: fsm.TokenHash{1, 31: 2}, Node: "n1", TTL: 3600 * fsm.Second},
+		"redeem_join":            &fsm.RedeemJoin{Token: fsm.TokenHash{1, 31: 2}, NodeToken: fsm.TokenHash{3, 31: 4}},
+		"announce":               &fsm.Announce{Address: "edge-1.example:8081"},
+		"raise_level":            &fsm.RaiseLevel{Level: 2},
+		"digest_check":           &fsm.DigestCheck{Index: 10000, Digest: [32]byte{1, 31: 2}},
+		"end_session":            &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonGoodbye},
+		"end_session_alive":      &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonSessionEnded, Alive: true},
 		"admit": &fsm.Admit{
 			Request: "r\xff1", Fingerprint: fsm.Fingerprint{1, 2, 15: 9}, Model: "ornith:35b", Class: fsm.ClassLong,
 			InputTokens: 131072, Needs: fsm.NeedChat | fsm.NeedTunnel, MaxWait: 30 * fsm.Second,
@@ -101,6 +114,16 @@ func everyLimit() *fsm.ApplyConfig {
 	c := everyConfig()
 	c.Config.Pool.Fair = true
 	c.Config.Principals = everyPrincipal()
+	return c
+}
+
+func everyPayload() fsm.Payload {
+	return fsm.Payload{Record: []byte("asked\x00"), Object: []byte("{}"), Events: []byte("said\xff"), Count: 3}
+}
+
+func everyResponses() *fsm.ApplyConfig {
+	c := everyLimit()
+	c.Config.Pool.ResponsesBytes, c.Config.Pool.ResponsesRetention = 1<<40, 3600*fsm.Second
 	return c
 }
 

@@ -28,6 +28,10 @@ const (
 	kindAddJoin
 	kindRedeemJoin
 	kindAnnounce
+	kindSubmit
+	kindProgress
+	kindKeep
+	kindForget
 )
 
 // appendCommand appends a command as field 5 of a Batch. It panics on a kind that is not in the record format, which
@@ -123,7 +127,7 @@ func appendRare(b []byte, c fsm.Command) []byte {
 	case *fsm.DigestCheck:
 		return appendNested(b, kindDigestCheck, func(b []byte) []byte { return appendText(appendUint(b, 1, c.Index), 2, c.Digest[:]) })
 	}
-	return appendNodeCommand(b, c)
+	return appendResponseCommand(b, c)
 }
 
 func appendNodeCommand(b []byte, c fsm.Command) []byte {

@@ -65,6 +65,7 @@ func configRecord(c *fsm.Config) *recordpb.Config {
 			MaxQueue: int64(c.Pool.MaxQueue), QueueTimeout: int64(c.Pool.QueueTimeout),
 			StartupGrace: int64(c.Pool.StartupGrace), ReattachWindow: int64(c.Pool.ReattachWindow),
 			FenceTimeout: int64(c.Pool.FenceTimeout), Fair: c.Pool.Fair,
+			ResponsesBytes: c.Pool.ResponsesBytes, ResponsesRetention: int64(c.Pool.ResponsesRetention),
 		}
 	}
 	for _, model := range c.Models {
@@ -108,6 +109,7 @@ func configOf(m *recordpb.Config) (fsm.Config, error) {
 			MaxQueue: w.int(p.GetMaxQueue()), QueueTimeout: fsm.Time(p.GetQueueTimeout()),
 			StartupGrace: fsm.Time(p.GetStartupGrace()), ReattachWindow: fsm.Time(p.GetReattachWindow()),
 			FenceTimeout: fsm.Time(p.GetFenceTimeout()), Fair: p.GetFair(),
+			ResponsesBytes: p.GetResponsesBytes(), ResponsesRetention: fsm.Time(p.GetResponsesRetention()),
 		}
 	}
 	for _, mm := range m.GetModels() {

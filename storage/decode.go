@@ -210,6 +210,8 @@ func (d *decoder) rare(kind int, f *fields) fsm.Command {
 		return d.readRaiseLevel(f)
 	case int(kindDigestCheck):
 		return d.readDigestCheck(f)
+	case int(kindSubmit), int(kindProgress), int(kindKeep), int(kindForget):
+		return d.readResponseCommand(kind, f)
 	}
 	if c := readNext(kind); c != nil {
 		return c

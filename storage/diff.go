@@ -26,6 +26,7 @@ func (p *Past) Diff(ctx context.Context, from, to uint64) ([]string, error) {
 	rows(d, d.a.Nodes, d.b.Nodes, func(r *fsm.NodeRow) fsm.NodeID { return r.ID }, d.node)
 	rows(d, d.a.Providers, d.b.Providers, func(r *fsm.ProviderRow) fsm.ProviderID { return r.Config.ID }, d.provider)
 	rows(d, d.a.Requests, d.b.Requests, func(r *fsm.RequestRow) fsm.RequestID { return r.ID }, d.request)
+	rows(d, d.a.Responses, d.b.Responses, func(r *fsm.ResponseRow) fsm.ResponseID { return r.ID }, d.response)
 	if n, k := len(d.a.Joins), len(d.b.Joins); n != k {
 		d.say("join tokens: %d kept, were %d", k, n)
 	}

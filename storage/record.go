@@ -180,6 +180,8 @@ func (f *Filter) leaseIn(c fsm.Command) bool {
 	switch c := c.(type) {
 	case *fsm.Release:
 		return c.Lease == f.Lease
+	case *fsm.Progress:
+		return c.Lease == f.Lease
 	case *fsm.RegisterNode:
 		return slices.Contains(c.Running, f.Lease)
 	case *fsm.LinkReport:
@@ -195,7 +197,7 @@ func requestOf(c fsm.Command) fsm.RequestID {
 	case *fsm.Cancel:
 		return c.Request
 	}
-	return ""
+	return fsm.RequestID(responseOf(c))
 }
 
 // fieldsOf are the fields of a command. A configuration is told by its size: it is long.
@@ -238,7 +240,7 @@ func fieldsOf(c fsm.Command) map[string]any {
 	case *fsm.DigestCheck:
 		return map[string]any{"index": c.Index, "digest": fmt.Sprintf("%x", c.Digest)}
 	}
-	return linkFields(c)
+	return responseFields(c)
 }
 
 func linkFields(c fsm.Command) map[string]any {

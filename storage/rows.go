@@ -47,6 +47,9 @@ func eachRow(img *fsm.Image, fn func(*recordpb.Row)) {
 	for i := range img.Usage {
 		fn(&recordpb.Row{Kind: &recordpb.Row_Usage{Usage: usageRecord(&img.Usage[i])}})
 	}
+	for i := range img.Responses {
+		fn(&recordpb.Row{Kind: &recordpb.Row_Response{Response: responseRecord(&img.Responses[i])}})
+	}
 }
 
 // addRow puts a row into an image.
@@ -84,6 +87,8 @@ func addRow(img *fsm.Image, row *recordpb.Row) error {
 		img.Principals = append(img.Principals, fsm.PrincipalRow{ID: fsm.PrincipalID(k.Principal.GetId()), Turn: k.Principal.GetTurn()})
 	case *recordpb.Row_Usage:
 		img.Usage = append(img.Usage, usageOf(k.Usage))
+	case *recordpb.Row_Response:
+		img.Responses = append(img.Responses, w.response(k.Response))
 	default:
 		return errors.New("row without a kind")
 	}

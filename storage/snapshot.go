@@ -42,7 +42,7 @@ func writeImage(to io.Writer, cluster string, img *fsm.Image) error {
 		Index: img.Index, Term: img.Term, Now: int64(img.Now), Wall: img.Wall,
 		Revision: uint64(img.Revision), LastSession: uint64(img.LastSession), NextLease: uint64(img.NextLease), NextEnqueue: uint64(img.NextEnqueue),
 		Granted: img.Granted, Returned: img.Returned, Raised: img.Level, Checked: img.Checked,
-		LastTurn: img.LastTurn, Metered: img.Metered,
+		LastTurn: img.LastTurn, Metered: img.Metered, LastOrder: img.LastOrder,
 	})
 	rows := uint64(0)
 	eachRow(img, func(r *recordpb.Row) {
@@ -130,7 +130,7 @@ func decodeImage(b []byte) (string, *fsm.Image, error) {
 		Revision: fsm.Revision(h.GetRevision()), NextLease: fsm.LeaseID(h.GetNextLease()),
 		LastSession: fsm.SessionID(h.GetLastSession()),
 		NextEnqueue: fsm.Enqueue(h.GetNextEnqueue()), Granted: h.GetGranted(), Returned: h.GetReturned(),
-		Level: h.GetRaised(), Checked: h.GetChecked(), LastTurn: h.GetLastTurn(), Metered: h.GetMetered(),
+		Level: h.GetRaised(), Checked: h.GetChecked(), LastTurn: h.GetLastTurn(), Metered: h.GetMetered(), LastOrder: h.GetLastOrder(),
 	}
 	for n := uint64(0); ; n++ {
 		var row recordpb.Row

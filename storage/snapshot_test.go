@@ -94,10 +94,22 @@ func everyMeteredRow() *fsm.Image {
 	return img
 }
 
+// everyStoredRow has what stored responses added, too.
+func everyStoredRow() *fsm.Image {
+	img := everyMeteredRow()
+	img.Level, img.LastOrder = 4, 5
+	img.Config.Pool.ResponsesBytes, img.Config.Pool.ResponsesRetention = 1<<40, 3600*fsm.Second
+	img.Responses = []fsm.ResponseRow{
+		{ID: "resp_1", Principal: "ann", Background: true, Status: fsm.ResponseFailed, Cause: fsm.RefusalLost, Attempt: 17, Lost: 16, Events: 300, Bytes: 1 << 40, Object: 30, Since: 7, Wall: 8, Order: 4},
+		{ID: "resp_2", Order: 5},
+	}
+	return img
+}
+
 // TestEveryFieldIsSet fails when a field is added to a row or a command that the tests here, and so perhaps the codec,
 // know nothing of.
 func TestEveryFieldIsSet(t *testing.T) {
-	img := everyMeteredRow()
+	img := everyStoredRow()
 	img.Nodes[0].Token, img.Requests[0].Direct = img.Nodes[1].Token, true
 	img.Requests[0].Principal, img.Requests[0].Token, img.Requests[0].Metered = "ann", "ann-1", true
 	img.Usage[0] = img.Usage[1]
@@ -134,19 +146,24 @@ func everyFieldSet(t *testing.T, path string, v reflect.Value) {
 
 func TestGoldenRows(t *testing.T) {
 	n := map[string]int{}
-	eachRow(everyMeteredRow(), func(r *recordpb.Row) {
+	eachRow(everyStoredRow(), func(r *recordpb.Row) {
 		m := r.ProtoReflect()
 		kind := string(m.WhichOneof(m.Descriptor().Oneofs().ByName("kind")).Name())
 		n[kind]++
 		name := kind + "-" + strconv.Itoa(n[kind])
 		if kind == "config" {
-			name = "config-2" // 1 is that of before principals
+			name = "config-3" // 1 is that of before principals, 2 that of before responses
 		}
 		golden(t, "v1-row-"+name, marshal(r), &recordpb.Row{})
 	})
 	eachRow(everyRow(), func(r *recordpb.Row) {
 		if r.GetConfig() != nil {
 			golden(t, "v1-row-config-1", marshal(r), &recordpb.Row{})
+		}
+	})
+	eachRow(everyMeteredRow(), func(r *recordpb.Row) {
+		if r.GetConfig() != nil {
+			golden(t, "v1-row-config-2", marshal(r), &recordpb.Row{})
 		}
 	})
 	if kinds := (&recordpb.Row{}).ProtoReflect().Descriptor().Fields().Len() - 1; len(n) != kinds {
@@ -160,6 +177,7 @@ func TestGoldenSnapshot(t *testing.T) {
 	t.Run("level2", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot-level2.bin", everyLaterRow()) })
 	t.Run("joined", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot-joined.bin", everyJoinedRow()) })
 	t.Run("metered", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot-metered.bin", everyMeteredRow()) })
+	t.Run("stored", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot-stored.bin", everyStoredRow()) })
 }
 
 func goldenSnapshot(t *testing.T, name string, state *fsm.Image) {
@@ -191,7 +209,7 @@ func goldenSnapshot(t *testing.T, name string, state *fsm.Image) {
 
 func FuzzSnapshot(f *testing.F) {
 	var b bytes.Buffer
-	if err := writeImage(&b, "c", everyMeteredRow()); err != nil {
+	if err := writeImage(&b, "c", everyStoredRow()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes()[:b.Len()-sha256.Size])

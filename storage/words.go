@@ -47,6 +47,14 @@ func kindOf(c fsm.Command) string {
 		return "raise_level"
 	case *fsm.DigestCheck:
 		return "digest_check"
+	case *fsm.Submit:
+		return "submit"
+	case *fsm.Progress:
+		return "progress"
+	case *fsm.Keep:
+		return "keep"
+	case *fsm.Forget:
+		return "forget"
 	}
 	return strings.TrimPrefix(fmt.Sprintf("%T", c), "*fsm.")
 }
@@ -56,7 +64,7 @@ func Kinds() []string {
 	return []string{
 		"open_session", "end_session", "admit", "cancel", "release", "register_node", "node_ready", "link_lost", "link_report",
 		"set_health", "drain", "apply_config", "expire", "raise_level", "digest_check", "announce", "add_join",
-		"redeem_join",
+		"redeem_join", "submit", "progress", "keep", "forget",
 	}
 }
 
@@ -114,7 +122,7 @@ func tell(c fsm.Command) string {
 		}
 		return "the end of draining " + what
 	}
-	return tellLink(c)
+	return tellResponse(c)
 }
 
 func tellLink(c fsm.Command) string {
@@ -192,6 +200,8 @@ func tellEffectOf(f *fsm.Effect) string {
 		return fmt.Sprintf("the link of node %s, generation %d, was fenced: %s", f.Node, f.Generation, f.Reason)
 	case fsm.EffectSessionEnded:
 		return fmt.Sprintf("session %d of edge %s ended: %s", f.Session, f.Edge, f.Reason)
+	case fsm.EffectUnwanted:
+		return fmt.Sprintf("the run of %s on lease %d is of no use any more", f.Request, g.Lease)
 	case fsm.EffectConfig:
 		return fmt.Sprintf("the configuration has revision %d", f.Revision)
 	}

@@ -214,6 +214,10 @@ type Command struct {
 	//	*Command_AddJoin
 	//	*Command_RedeemJoin
 	//	*Command_Announce
+	//	*Command_Submit
+	//	*Command_Progress
+	//	*Command_Keep
+	//	*Command_Forget
 	Kind          isCommand_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -418,6 +422,42 @@ func (x *Command) GetAnnounce() *Announce {
 	return nil
 }
 
+func (x *Command) GetSubmit() *Submit {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_Submit); ok {
+			return x.Submit
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetProgress() *Progress {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetKeep() *Keep {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_Keep); ok {
+			return x.Keep
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetForget() *Forget {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_Forget); ok {
+			return x.Forget
+		}
+	}
+	return nil
+}
+
 type isCommand_Kind interface {
 	isCommand_Kind()
 }
@@ -494,6 +534,22 @@ type Command_Announce struct {
 	Announce *Announce `protobuf:"bytes,18,opt,name=announce,proto3,oneof"` // level 2
 }
 
+type Command_Submit struct {
+	Submit *Submit `protobuf:"bytes,19,opt,name=submit,proto3,oneof"` // level 4, as the next three
+}
+
+type Command_Progress struct {
+	Progress *Progress `protobuf:"bytes,20,opt,name=progress,proto3,oneof"`
+}
+
+type Command_Keep struct {
+	Keep *Keep `protobuf:"bytes,21,opt,name=keep,proto3,oneof"`
+}
+
+type Command_Forget struct {
+	Forget *Forget `protobuf:"bytes,22,opt,name=forget,proto3,oneof"`
+}
+
 func (*Command_OpenSession) isCommand_Kind() {}
 
 func (*Command_EndSession) isCommand_Kind() {}
@@ -529,6 +585,14 @@ func (*Command_AddJoin) isCommand_Kind() {}
 func (*Command_RedeemJoin) isCommand_Kind() {}
 
 func (*Command_Announce) isCommand_Kind() {}
+
+func (*Command_Submit) isCommand_Kind() {}
+
+func (*Command_Progress) isCommand_Kind() {}
+
+func (*Command_Keep) isCommand_Kind() {}
+
+func (*Command_Forget) isCommand_Kind() {}
 
 type OpenSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1727,6 +1791,315 @@ func (x *RedeemJoin) GetNodeToken() []byte {
 	return nil
 }
 
+// Payload goes to the vault and means nothing to the machine.
+type Payload struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Record        []byte                 `protobuf:"bytes,1,opt,name=record,proto3" json:"record,omitempty"`
+	Object        []byte                 `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
+	Events        []byte                 `protobuf:"bytes,3,opt,name=events,proto3" json:"events,omitempty"`
+	Count         int64                  `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"` // of events
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Payload) Reset() {
+	*x = Payload{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Payload) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Payload) ProtoMessage() {}
+
+func (x *Payload) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Payload.ProtoReflect.Descriptor instead.
+func (*Payload) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Payload) GetRecord() []byte {
+	if x != nil {
+		return x.Record
+	}
+	return nil
+}
+
+func (x *Payload) GetObject() []byte {
+	if x != nil {
+		return x.Object
+	}
+	return nil
+}
+
+func (x *Payload) GetEvents() []byte {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *Payload) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+type Submit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Response      []byte                 `protobuf:"bytes,1,opt,name=response,proto3" json:"response,omitempty"`
+	Request       *Admit                 `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"` // without a name
+	Payload       *Payload               `protobuf:"bytes,3,opt,name=payload,proto3" json:"payload,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Submit) Reset() {
+	*x = Submit{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Submit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Submit) ProtoMessage() {}
+
+func (x *Submit) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Submit.ProtoReflect.Descriptor instead.
+func (*Submit) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Submit) GetResponse() []byte {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+func (x *Submit) GetRequest() *Admit {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *Submit) GetPayload() *Payload {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+type Progress struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Response      []byte                 `protobuf:"bytes,1,opt,name=response,proto3" json:"response,omitempty"`
+	Lease         uint64                 `protobuf:"varint,2,opt,name=lease,proto3" json:"lease,omitempty"`
+	Status        uint32                 `protobuf:"varint,3,opt,name=status,proto3" json:"status,omitempty"`
+	Payload       *Payload               `protobuf:"bytes,4,opt,name=payload,proto3" json:"payload,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Progress) Reset() {
+	*x = Progress{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Progress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Progress) ProtoMessage() {}
+
+func (x *Progress) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Progress.ProtoReflect.Descriptor instead.
+func (*Progress) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Progress) GetResponse() []byte {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+func (x *Progress) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+func (x *Progress) GetStatus() uint32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *Progress) GetPayload() *Payload {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+type Keep struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Response      []byte                 `protobuf:"bytes,1,opt,name=response,proto3" json:"response,omitempty"`
+	Principal     []byte                 `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
+	Status        uint32                 `protobuf:"varint,3,opt,name=status,proto3" json:"status,omitempty"`
+	Payload       *Payload               `protobuf:"bytes,4,opt,name=payload,proto3" json:"payload,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Keep) Reset() {
+	*x = Keep{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Keep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Keep) ProtoMessage() {}
+
+func (x *Keep) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Keep.ProtoReflect.Descriptor instead.
+func (*Keep) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Keep) GetResponse() []byte {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+func (x *Keep) GetPrincipal() []byte {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *Keep) GetStatus() uint32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *Keep) GetPayload() *Payload {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+type Forget struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Response      []byte                 `protobuf:"bytes,1,opt,name=response,proto3" json:"response,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Forget) Reset() {
+	*x = Forget{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Forget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Forget) ProtoMessage() {}
+
+func (x *Forget) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Forget.ProtoReflect.Descriptor instead.
+func (*Forget) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Forget) GetResponse() []byte {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
 // Config is what admission needs of the cluster's configuration.
 type Config struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1741,7 +2114,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	mi := &file_proto_recordpb_record_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1753,7 +2126,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	mi := &file_proto_recordpb_record_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1766,7 +2139,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Config) GetPool() *Config_Pool {
@@ -1820,7 +2193,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	mi := &file_proto_recordpb_record_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +2205,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	mi := &file_proto_recordpb_record_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +2218,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Grant) GetLease() uint64 {
@@ -1922,7 +2295,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	mi := &file_proto_recordpb_record_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1934,7 +2307,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	mi := &file_proto_recordpb_record_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1947,7 +2320,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{24}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Outcome) GetCode() uint32 {
@@ -2033,7 +2406,7 @@ type SnapshotFile struct {
 
 func (x *SnapshotFile) Reset() {
 	*x = SnapshotFile{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	mi := &file_proto_recordpb_record_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +2418,7 @@ func (x *SnapshotFile) String() string {
 func (*SnapshotFile) ProtoMessage() {}
 
 func (x *SnapshotFile) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	mi := &file_proto_recordpb_record_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +2431,7 @@ func (x *SnapshotFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotFile.ProtoReflect.Descriptor instead.
 func (*SnapshotFile) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SnapshotFile) GetIndex() uint64 {
@@ -2109,13 +2482,14 @@ type SnapshotHeader struct {
 	Checked       uint64                 `protobuf:"varint,15,opt,name=checked,proto3" json:"checked,omitempty"`                            // index of the last digest check
 	LastTurn      uint64                 `protobuf:"varint,16,opt,name=last_turn,json=lastTurn,proto3" json:"last_turn,omitempty"`          // of the round of principals
 	Metered       uint64                 `protobuf:"varint,17,opt,name=metered,proto3" json:"metered,omitempty"`                            // runs counted in the ledger
+	LastOrder     uint64                 `protobuf:"varint,18,opt,name=last_order,json=lastOrder,proto3" json:"last_order,omitempty"`       // of responses
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	mi := &file_proto_recordpb_record_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2127,7 +2501,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	mi := &file_proto_recordpb_record_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2140,7 +2514,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SnapshotHeader) GetFormat() uint32 {
@@ -2262,6 +2636,13 @@ func (x *SnapshotHeader) GetMetered() uint64 {
 	return 0
 }
 
+func (x *SnapshotHeader) GetLastOrder() uint64 {
+	if x != nil {
+		return x.LastOrder
+	}
+	return 0
+}
+
 // Row is one row of the state. The kinds come in the order of their numbers, the rows of a kind in order of their key;
 // the batches of a session follow it.
 type Row struct {
@@ -2281,6 +2662,7 @@ type Row struct {
 	//	*Row_Join
 	//	*Row_Principal
 	//	*Row_Usage
+	//	*Row_Response
 	//	*Row_End_
 	Kind          isRow_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -2289,7 +2671,7 @@ type Row struct {
 
 func (x *Row) Reset() {
 	*x = Row{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	mi := &file_proto_recordpb_record_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2683,7 @@ func (x *Row) String() string {
 func (*Row) ProtoMessage() {}
 
 func (x *Row) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	mi := &file_proto_recordpb_record_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2696,7 @@ func (x *Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row.ProtoReflect.Descriptor instead.
 func (*Row) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Row) GetKind() isRow_Kind {
@@ -2441,6 +2823,15 @@ func (x *Row) GetUsage() *UsageRow {
 	return nil
 }
 
+func (x *Row) GetResponse() *ResponseRow {
+	if x != nil {
+		if x, ok := x.Kind.(*Row_Response); ok {
+			return x.Response
+		}
+	}
+	return nil
+}
+
 func (x *Row) GetEnd() *Row_End {
 	if x != nil {
 		if x, ok := x.Kind.(*Row_End_); ok {
@@ -2506,6 +2897,10 @@ type Row_Usage struct {
 	Usage *UsageRow `protobuf:"bytes,13,opt,name=usage,proto3,oneof"`
 }
 
+type Row_Response struct {
+	Response *ResponseRow `protobuf:"bytes,14,opt,name=response,proto3,oneof"`
+}
+
 type Row_End_ struct {
 	End *Row_End `protobuf:"bytes,15,opt,name=end,proto3,oneof"` // the last one
 }
@@ -2536,6 +2931,8 @@ func (*Row_Principal) isRow_Kind() {}
 
 func (*Row_Usage) isRow_Kind() {}
 
+func (*Row_Response) isRow_Kind() {}
+
 func (*Row_End_) isRow_Kind() {}
 
 type OfferRow struct {
@@ -2548,7 +2945,7 @@ type OfferRow struct {
 
 func (x *OfferRow) Reset() {
 	*x = OfferRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[28]
+	mi := &file_proto_recordpb_record_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2957,7 @@ func (x *OfferRow) String() string {
 func (*OfferRow) ProtoMessage() {}
 
 func (x *OfferRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[28]
+	mi := &file_proto_recordpb_record_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2970,7 @@ func (x *OfferRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferRow.ProtoReflect.Descriptor instead.
 func (*OfferRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OfferRow) GetEdge() []byte {
@@ -2603,7 +3000,7 @@ type JoinRow struct {
 
 func (x *JoinRow) Reset() {
 	*x = JoinRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[29]
+	mi := &file_proto_recordpb_record_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2615,7 +3012,7 @@ func (x *JoinRow) String() string {
 func (*JoinRow) ProtoMessage() {}
 
 func (x *JoinRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[29]
+	mi := &file_proto_recordpb_record_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2628,7 +3025,7 @@ func (x *JoinRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRow.ProtoReflect.Descriptor instead.
 func (*JoinRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{29}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *JoinRow) GetToken() []byte {
@@ -2676,7 +3073,7 @@ type PrincipalRow struct {
 
 func (x *PrincipalRow) Reset() {
 	*x = PrincipalRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	mi := &file_proto_recordpb_record_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2688,7 +3085,7 @@ func (x *PrincipalRow) String() string {
 func (*PrincipalRow) ProtoMessage() {}
 
 func (x *PrincipalRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	mi := &file_proto_recordpb_record_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2701,7 +3098,7 @@ func (x *PrincipalRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalRow.ProtoReflect.Descriptor instead.
 func (*PrincipalRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{30}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PrincipalRow) GetId() []byte {
@@ -2714,6 +3111,147 @@ func (x *PrincipalRow) GetId() []byte {
 func (x *PrincipalRow) GetTurn() uint64 {
 	if x != nil {
 		return x.Turn
+	}
+	return 0
+}
+
+// ResponseRow is a stored response; its payload is in the vault.
+type ResponseRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Principal     []byte                 `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
+	Background    bool                   `protobuf:"varint,3,opt,name=background,proto3" json:"background,omitempty"`
+	Status        uint32                 `protobuf:"varint,4,opt,name=status,proto3" json:"status,omitempty"`
+	Cause         uint32                 `protobuf:"varint,5,opt,name=cause,proto3" json:"cause,omitempty"`
+	Attempt       uint32                 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Lost          uint32                 `protobuf:"varint,7,opt,name=lost,proto3" json:"lost,omitempty"`
+	Events        int64                  `protobuf:"varint,8,opt,name=events,proto3" json:"events,omitempty"`
+	Bytes         int64                  `protobuf:"varint,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Object        int64                  `protobuf:"varint,10,opt,name=object,proto3" json:"object,omitempty"`
+	Since         int64                  `protobuf:"varint,11,opt,name=since,proto3" json:"since,omitempty"`
+	Wall          int64                  `protobuf:"varint,12,opt,name=wall,proto3" json:"wall,omitempty"`
+	Order         uint64                 `protobuf:"varint,13,opt,name=order,proto3" json:"order,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResponseRow) Reset() {
+	*x = ResponseRow{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResponseRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResponseRow) ProtoMessage() {}
+
+func (x *ResponseRow) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResponseRow.ProtoReflect.Descriptor instead.
+func (*ResponseRow) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ResponseRow) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *ResponseRow) GetPrincipal() []byte {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *ResponseRow) GetBackground() bool {
+	if x != nil {
+		return x.Background
+	}
+	return false
+}
+
+func (x *ResponseRow) GetStatus() uint32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *ResponseRow) GetCause() uint32 {
+	if x != nil {
+		return x.Cause
+	}
+	return 0
+}
+
+func (x *ResponseRow) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *ResponseRow) GetLost() uint32 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *ResponseRow) GetEvents() int64 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
+func (x *ResponseRow) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *ResponseRow) GetObject() int64 {
+	if x != nil {
+		return x.Object
+	}
+	return 0
+}
+
+func (x *ResponseRow) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *ResponseRow) GetWall() int64 {
+	if x != nil {
+		return x.Wall
+	}
+	return 0
+}
+
+func (x *ResponseRow) GetOrder() uint64 {
+	if x != nil {
+		return x.Order
 	}
 	return 0
 }
@@ -2738,7 +3276,7 @@ type UsageRow struct {
 
 func (x *UsageRow) Reset() {
 	*x = UsageRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	mi := &file_proto_recordpb_record_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2750,7 +3288,7 @@ func (x *UsageRow) String() string {
 func (*UsageRow) ProtoMessage() {}
 
 func (x *UsageRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	mi := &file_proto_recordpb_record_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2763,7 +3301,7 @@ func (x *UsageRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRow.ProtoReflect.Descriptor instead.
 func (*UsageRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{31}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *UsageRow) GetDay() int64 {
@@ -2860,7 +3398,7 @@ type EdgeRow struct {
 
 func (x *EdgeRow) Reset() {
 	*x = EdgeRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[32]
+	mi := &file_proto_recordpb_record_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2872,7 +3410,7 @@ func (x *EdgeRow) String() string {
 func (*EdgeRow) ProtoMessage() {}
 
 func (x *EdgeRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[32]
+	mi := &file_proto_recordpb_record_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2885,7 +3423,7 @@ func (x *EdgeRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRow.ProtoReflect.Descriptor instead.
 func (*EdgeRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{32}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EdgeRow) GetEdge() []byte {
@@ -2918,7 +3456,7 @@ type SessionRow struct {
 
 func (x *SessionRow) Reset() {
 	*x = SessionRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[33]
+	mi := &file_proto_recordpb_record_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2930,7 +3468,7 @@ func (x *SessionRow) String() string {
 func (*SessionRow) ProtoMessage() {}
 
 func (x *SessionRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[33]
+	mi := &file_proto_recordpb_record_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2943,7 +3481,7 @@ func (x *SessionRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRow.ProtoReflect.Descriptor instead.
 func (*SessionRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{33}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SessionRow) GetId() uint64 {
@@ -3013,7 +3551,7 @@ type BatchRow struct {
 
 func (x *BatchRow) Reset() {
 	*x = BatchRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[34]
+	mi := &file_proto_recordpb_record_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3025,7 +3563,7 @@ func (x *BatchRow) String() string {
 func (*BatchRow) ProtoMessage() {}
 
 func (x *BatchRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[34]
+	mi := &file_proto_recordpb_record_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3038,7 +3576,7 @@ func (x *BatchRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRow.ProtoReflect.Descriptor instead.
 func (*BatchRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{34}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *BatchRow) GetSeq() uint64 {
@@ -3077,7 +3615,7 @@ type NodeRow struct {
 
 func (x *NodeRow) Reset() {
 	*x = NodeRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[35]
+	mi := &file_proto_recordpb_record_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3089,7 +3627,7 @@ func (x *NodeRow) String() string {
 func (*NodeRow) ProtoMessage() {}
 
 func (x *NodeRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[35]
+	mi := &file_proto_recordpb_record_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3102,7 +3640,7 @@ func (x *NodeRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRow.ProtoReflect.Descriptor instead.
 func (*NodeRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{35}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *NodeRow) GetId() []byte {
@@ -3169,7 +3707,7 @@ type ProviderRow struct {
 
 func (x *ProviderRow) Reset() {
 	*x = ProviderRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[36]
+	mi := &file_proto_recordpb_record_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3181,7 +3719,7 @@ func (x *ProviderRow) String() string {
 func (*ProviderRow) ProtoMessage() {}
 
 func (x *ProviderRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[36]
+	mi := &file_proto_recordpb_record_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3194,7 +3732,7 @@ func (x *ProviderRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderRow.ProtoReflect.Descriptor instead.
 func (*ProviderRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{36}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ProviderRow) GetConfig() *Config_Provider {
@@ -3256,7 +3794,7 @@ type ModelRow struct {
 
 func (x *ModelRow) Reset() {
 	*x = ModelRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[37]
+	mi := &file_proto_recordpb_record_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3268,7 +3806,7 @@ func (x *ModelRow) String() string {
 func (*ModelRow) ProtoMessage() {}
 
 func (x *ModelRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[37]
+	mi := &file_proto_recordpb_record_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3281,7 +3819,7 @@ func (x *ModelRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelRow.ProtoReflect.Descriptor instead.
 func (*ModelRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{37}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ModelRow) GetId() []byte {
@@ -3334,7 +3872,7 @@ type RequestRow struct {
 
 func (x *RequestRow) Reset() {
 	*x = RequestRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[38]
+	mi := &file_proto_recordpb_record_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3346,7 +3884,7 @@ func (x *RequestRow) String() string {
 func (*RequestRow) ProtoMessage() {}
 
 func (x *RequestRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[38]
+	mi := &file_proto_recordpb_record_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3359,7 +3897,7 @@ func (x *RequestRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRow.ProtoReflect.Descriptor instead.
 func (*RequestRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{38}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RequestRow) GetId() []byte {
@@ -3570,7 +4108,7 @@ type Config_Principal struct {
 
 func (x *Config_Principal) Reset() {
 	*x = Config_Principal{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[39]
+	mi := &file_proto_recordpb_record_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3582,7 +4120,7 @@ func (x *Config_Principal) String() string {
 func (*Config_Principal) ProtoMessage() {}
 
 func (x *Config_Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[39]
+	mi := &file_proto_recordpb_record_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3595,7 +4133,7 @@ func (x *Config_Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Principal.ProtoReflect.Descriptor instead.
 func (*Config_Principal) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27, 0}
 }
 
 func (x *Config_Principal) GetId() []byte {
@@ -3627,20 +4165,22 @@ func (x *Config_Principal) GetMaxQueued() int64 {
 }
 
 type Config_Pool struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	MaxQueue       int64                  `protobuf:"zigzag64,1,opt,name=max_queue,json=maxQueue,proto3" json:"max_queue,omitempty"`
-	QueueTimeout   int64                  `protobuf:"varint,2,opt,name=queue_timeout,json=queueTimeout,proto3" json:"queue_timeout,omitempty"`
-	StartupGrace   int64                  `protobuf:"varint,3,opt,name=startup_grace,json=startupGrace,proto3" json:"startup_grace,omitempty"`
-	ReattachWindow int64                  `protobuf:"varint,4,opt,name=reattach_window,json=reattachWindow,proto3" json:"reattach_window,omitempty"`
-	FenceTimeout   int64                  `protobuf:"varint,5,opt,name=fence_timeout,json=fenceTimeout,proto3" json:"fence_timeout,omitempty"`
-	Fair           bool                   `protobuf:"varint,6,opt,name=fair,proto3" json:"fair,omitempty"` // level 3
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	MaxQueue           int64                  `protobuf:"zigzag64,1,opt,name=max_queue,json=maxQueue,proto3" json:"max_queue,omitempty"`
+	QueueTimeout       int64                  `protobuf:"varint,2,opt,name=queue_timeout,json=queueTimeout,proto3" json:"queue_timeout,omitempty"`
+	StartupGrace       int64                  `protobuf:"varint,3,opt,name=startup_grace,json=startupGrace,proto3" json:"startup_grace,omitempty"`
+	ReattachWindow     int64                  `protobuf:"varint,4,opt,name=reattach_window,json=reattachWindow,proto3" json:"reattach_window,omitempty"`
+	FenceTimeout       int64                  `protobuf:"varint,5,opt,name=fence_timeout,json=fenceTimeout,proto3" json:"fence_timeout,omitempty"`
+	Fair               bool                   `protobuf:"varint,6,opt,name=fair,proto3" json:"fair,omitempty"`                                                       // level 3
+	ResponsesBytes     int64                  `protobuf:"varint,7,opt,name=responses_bytes,json=responsesBytes,proto3" json:"responses_bytes,omitempty"`             // level 4
+	ResponsesRetention int64                  `protobuf:"varint,8,opt,name=responses_retention,json=responsesRetention,proto3" json:"responses_retention,omitempty"` // level 4
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Config_Pool) Reset() {
 	*x = Config_Pool{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[40]
+	mi := &file_proto_recordpb_record_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3652,7 +4192,7 @@ func (x *Config_Pool) String() string {
 func (*Config_Pool) ProtoMessage() {}
 
 func (x *Config_Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[40]
+	mi := &file_proto_recordpb_record_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3665,7 +4205,7 @@ func (x *Config_Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Pool.ProtoReflect.Descriptor instead.
 func (*Config_Pool) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22, 1}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27, 1}
 }
 
 func (x *Config_Pool) GetMaxQueue() int64 {
@@ -3710,6 +4250,20 @@ func (x *Config_Pool) GetFair() bool {
 	return false
 }
 
+func (x *Config_Pool) GetResponsesBytes() int64 {
+	if x != nil {
+		return x.ResponsesBytes
+	}
+	return 0
+}
+
+func (x *Config_Pool) GetResponsesRetention() int64 {
+	if x != nil {
+		return x.ResponsesRetention
+	}
+	return 0
+}
+
 type Config_Model struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -3720,7 +4274,7 @@ type Config_Model struct {
 
 func (x *Config_Model) Reset() {
 	*x = Config_Model{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[41]
+	mi := &file_proto_recordpb_record_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3732,7 +4286,7 @@ func (x *Config_Model) String() string {
 func (*Config_Model) ProtoMessage() {}
 
 func (x *Config_Model) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[41]
+	mi := &file_proto_recordpb_record_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3745,7 +4299,7 @@ func (x *Config_Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Model.ProtoReflect.Descriptor instead.
 func (*Config_Model) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22, 2}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27, 2}
 }
 
 func (x *Config_Model) GetId() []byte {
@@ -3772,7 +4326,7 @@ type Config_Candidate struct {
 
 func (x *Config_Candidate) Reset() {
 	*x = Config_Candidate{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[42]
+	mi := &file_proto_recordpb_record_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3784,7 +4338,7 @@ func (x *Config_Candidate) String() string {
 func (*Config_Candidate) ProtoMessage() {}
 
 func (x *Config_Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[42]
+	mi := &file_proto_recordpb_record_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3797,7 +4351,7 @@ func (x *Config_Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Candidate.ProtoReflect.Descriptor instead.
 func (*Config_Candidate) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22, 3}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27, 3}
 }
 
 func (x *Config_Candidate) GetProvider() []byte {
@@ -3830,7 +4384,7 @@ type Config_Provider struct {
 
 func (x *Config_Provider) Reset() {
 	*x = Config_Provider{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[43]
+	mi := &file_proto_recordpb_record_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3842,7 +4396,7 @@ func (x *Config_Provider) String() string {
 func (*Config_Provider) ProtoMessage() {}
 
 func (x *Config_Provider) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[43]
+	mi := &file_proto_recordpb_record_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3855,7 +4409,7 @@ func (x *Config_Provider) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Provider.ProtoReflect.Descriptor instead.
 func (*Config_Provider) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22, 4}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27, 4}
 }
 
 func (x *Config_Provider) GetId() []byte {
@@ -3923,7 +4477,7 @@ type Row_End struct {
 
 func (x *Row_End) Reset() {
 	*x = Row_End{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[44]
+	mi := &file_proto_recordpb_record_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3935,7 +4489,7 @@ func (x *Row_End) String() string {
 func (*Row_End) ProtoMessage() {}
 
 func (x *Row_End) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[44]
+	mi := &file_proto_recordpb_record_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3948,7 +4502,7 @@ func (x *Row_End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row_End.ProtoReflect.Descriptor instead.
 func (*Row_End) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{32, 0}
 }
 
 func (x *Row_End) GetRows() uint64 {
@@ -3971,7 +4525,7 @@ type NodeRow_Link struct {
 
 func (x *NodeRow_Link) Reset() {
 	*x = NodeRow_Link{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[45]
+	mi := &file_proto_recordpb_record_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3983,7 +4537,7 @@ func (x *NodeRow_Link) String() string {
 func (*NodeRow_Link) ProtoMessage() {}
 
 func (x *NodeRow_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[45]
+	mi := &file_proto_recordpb_record_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3996,7 +4550,7 @@ func (x *NodeRow_Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRow_Link.ProtoReflect.Descriptor instead.
 func (*NodeRow_Link) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{35, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{41, 0}
 }
 
 func (x *NodeRow_Link) GetGeneration() uint64 {
@@ -4051,7 +4605,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x1b\n" +
 	"\tack_below\x18\x03 \x01(\x04R\backBelow\x12\x10\n" +
 	"\x03sum\x18\x04 \x01(\x06R\x03sum\x122\n" +
-	"\bcommands\x18\x05 \x03(\v2\x16.iop.record.v1.CommandR\bcommands\"\x9c\b\n" +
+	"\bcommands\x18\x05 \x03(\v2\x16.iop.record.v1.CommandR\bcommands\"\xe0\t\n" +
 	"\aCommand\x12?\n" +
 	"\fopen_session\x18\x01 \x01(\v2\x1a.iop.record.v1.OpenSessionH\x00R\vopenSession\x12<\n" +
 	"\vend_session\x18\x02 \x01(\v2\x19.iop.record.v1.EndSessionH\x00R\n" +
@@ -4077,7 +4631,11 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\badd_join\x18\x10 \x01(\v2\x16.iop.record.v1.AddJoinH\x00R\aaddJoin\x12<\n" +
 	"\vredeem_join\x18\x11 \x01(\v2\x19.iop.record.v1.RedeemJoinH\x00R\n" +
 	"redeemJoin\x125\n" +
-	"\bannounce\x18\x12 \x01(\v2\x17.iop.record.v1.AnnounceH\x00R\bannounceB\x06\n" +
+	"\bannounce\x18\x12 \x01(\v2\x17.iop.record.v1.AnnounceH\x00R\bannounce\x12/\n" +
+	"\x06submit\x18\x13 \x01(\v2\x15.iop.record.v1.SubmitH\x00R\x06submit\x125\n" +
+	"\bprogress\x18\x14 \x01(\v2\x17.iop.record.v1.ProgressH\x00R\bprogress\x12)\n" +
+	"\x04keep\x18\x15 \x01(\v2\x13.iop.record.v1.KeepH\x00R\x04keep\x12/\n" +
+	"\x06forget\x18\x16 \x01(\v2\x15.iop.record.v1.ForgetH\x00R\x06forgetB\x06\n" +
 	"\x04kind\"7\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x14\n" +
@@ -4177,7 +4735,28 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"RedeemJoin\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\fR\x05token\x12\x1d\n" +
 	"\n" +
-	"node_token\x18\x02 \x01(\fR\tnodeToken\"\xc8\a\n" +
+	"node_token\x18\x02 \x01(\fR\tnodeToken\"g\n" +
+	"\aPayload\x12\x16\n" +
+	"\x06record\x18\x01 \x01(\fR\x06record\x12\x16\n" +
+	"\x06object\x18\x02 \x01(\fR\x06object\x12\x16\n" +
+	"\x06events\x18\x03 \x01(\fR\x06events\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\x03R\x05count\"\x86\x01\n" +
+	"\x06Submit\x12\x1a\n" +
+	"\bresponse\x18\x01 \x01(\fR\bresponse\x12.\n" +
+	"\arequest\x18\x02 \x01(\v2\x14.iop.record.v1.AdmitR\arequest\x120\n" +
+	"\apayload\x18\x03 \x01(\v2\x16.iop.record.v1.PayloadR\apayload\"\x86\x01\n" +
+	"\bProgress\x12\x1a\n" +
+	"\bresponse\x18\x01 \x01(\fR\bresponse\x12\x14\n" +
+	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\rR\x06status\x120\n" +
+	"\apayload\x18\x04 \x01(\v2\x16.iop.record.v1.PayloadR\apayload\"\x8a\x01\n" +
+	"\x04Keep\x12\x1a\n" +
+	"\bresponse\x18\x01 \x01(\fR\bresponse\x12\x1c\n" +
+	"\tprincipal\x18\x02 \x01(\fR\tprincipal\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\rR\x06status\x120\n" +
+	"\apayload\x18\x04 \x01(\v2\x16.iop.record.v1.PayloadR\apayload\"$\n" +
+	"\x06Forget\x12\x1a\n" +
+	"\bresponse\x18\x01 \x01(\fR\bresponse\"\xa2\b\n" +
 	"\x06Config\x12.\n" +
 	"\x04pool\x18\x01 \x01(\v2\x1a.iop.record.v1.Config.PoolR\x04pool\x123\n" +
 	"\x06models\x18\x02 \x03(\v2\x1b.iop.record.v1.Config.ModelR\x06models\x12\x14\n" +
@@ -4191,14 +4770,16 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x06models\x18\x02 \x03(\fR\x06models\x12\"\n" +
 	"\rmax_in_flight\x18\x03 \x01(\x12R\vmaxInFlight\x12\x1d\n" +
 	"\n" +
-	"max_queued\x18\x04 \x01(\x12R\tmaxQueued\x1a\xcf\x01\n" +
+	"max_queued\x18\x04 \x01(\x12R\tmaxQueued\x1a\xa9\x02\n" +
 	"\x04Pool\x12\x1b\n" +
 	"\tmax_queue\x18\x01 \x01(\x12R\bmaxQueue\x12#\n" +
 	"\rqueue_timeout\x18\x02 \x01(\x03R\fqueueTimeout\x12#\n" +
 	"\rstartup_grace\x18\x03 \x01(\x03R\fstartupGrace\x12'\n" +
 	"\x0freattach_window\x18\x04 \x01(\x03R\x0ereattachWindow\x12#\n" +
 	"\rfence_timeout\x18\x05 \x01(\x03R\ffenceTimeout\x12\x12\n" +
-	"\x04fair\x18\x06 \x01(\bR\x04fair\x1aX\n" +
+	"\x04fair\x18\x06 \x01(\bR\x04fair\x12'\n" +
+	"\x0fresponses_bytes\x18\a \x01(\x03R\x0eresponsesBytes\x12/\n" +
+	"\x13responses_retention\x18\b \x01(\x03R\x12responsesRetention\x1aX\n" +
 	"\x05Model\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12?\n" +
 	"\n" +
@@ -4245,7 +4826,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12$\n" +
 	"\rconfiguration\x18\x03 \x01(\fR\rconfiguration\x12/\n" +
-	"\x13configuration_index\x18\x04 \x01(\x04R\x12configurationIndex\"\xc8\x03\n" +
+	"\x13configuration_index\x18\x04 \x01(\x04R\x12configurationIndex\"\xe7\x03\n" +
 	"\x0eSnapshotHeader\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\rR\x05level\x12\x18\n" +
@@ -4265,7 +4846,9 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x06raised\x18\x0e \x01(\rR\x06raised\x12\x18\n" +
 	"\achecked\x18\x0f \x01(\x04R\achecked\x12\x1b\n" +
 	"\tlast_turn\x18\x10 \x01(\x04R\blastTurn\x12\x18\n" +
-	"\ametered\x18\x11 \x01(\x04R\ametered\"\xd6\x05\n" +
+	"\ametered\x18\x11 \x01(\x04R\ametered\x12\x1d\n" +
+	"\n" +
+	"last_order\x18\x12 \x01(\x04R\tlastOrder\"\x90\x06\n" +
 	"\x03Row\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\fH\x00R\bdocument\x12/\n" +
 	"\x06config\x18\x02 \x01(\v2\x15.iop.record.v1.ConfigH\x00R\x06config\x12/\n" +
@@ -4280,7 +4863,8 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	" \x01(\v2\x16.iop.record.v1.EdgeRowH\x00R\x04edge\x12,\n" +
 	"\x04join\x18\v \x01(\v2\x16.iop.record.v1.JoinRowH\x00R\x04join\x12;\n" +
 	"\tprincipal\x18\f \x01(\v2\x1b.iop.record.v1.PrincipalRowH\x00R\tprincipal\x12/\n" +
-	"\x05usage\x18\r \x01(\v2\x17.iop.record.v1.UsageRowH\x00R\x05usage\x12*\n" +
+	"\x05usage\x18\r \x01(\v2\x17.iop.record.v1.UsageRowH\x00R\x05usage\x128\n" +
+	"\bresponse\x18\x0e \x01(\v2\x1a.iop.record.v1.ResponseRowH\x00R\bresponse\x12*\n" +
 	"\x03end\x18\x0f \x01(\v2\x16.iop.record.v1.Row.EndH\x00R\x03end\x1a\x19\n" +
 	"\x03End\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x04R\x04rowsB\x06\n" +
@@ -4297,7 +4881,24 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"node_token\x18\x05 \x01(\fR\tnodeToken\"2\n" +
 	"\fPrincipalRow\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
-	"\x04turn\x18\x02 \x01(\x04R\x04turn\"\xbe\x02\n" +
+	"\x04turn\x18\x02 \x01(\x04R\x04turn\"\xbd\x02\n" +
+	"\vResponseRow\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x1c\n" +
+	"\tprincipal\x18\x02 \x01(\fR\tprincipal\x12\x1e\n" +
+	"\n" +
+	"background\x18\x03 \x01(\bR\n" +
+	"background\x12\x16\n" +
+	"\x06status\x18\x04 \x01(\rR\x06status\x12\x14\n" +
+	"\x05cause\x18\x05 \x01(\rR\x05cause\x12\x18\n" +
+	"\aattempt\x18\x06 \x01(\rR\aattempt\x12\x12\n" +
+	"\x04lost\x18\a \x01(\rR\x04lost\x12\x16\n" +
+	"\x06events\x18\b \x01(\x03R\x06events\x12\x14\n" +
+	"\x05bytes\x18\t \x01(\x03R\x05bytes\x12\x16\n" +
+	"\x06object\x18\n" +
+	" \x01(\x03R\x06object\x12\x14\n" +
+	"\x05since\x18\v \x01(\x03R\x05since\x12\x12\n" +
+	"\x04wall\x18\f \x01(\x03R\x04wall\x12\x14\n" +
+	"\x05order\x18\r \x01(\x04R\x05order\"\xbe\x02\n" +
 	"\bUsageRow\x12\x10\n" +
 	"\x03day\x18\x01 \x01(\x03R\x03day\x12\x1c\n" +
 	"\tprincipal\x18\x02 \x01(\fR\tprincipal\x12\x14\n" +
@@ -4411,7 +5012,7 @@ func file_proto_recordpb_record_proto_rawDescGZIP() []byte {
 	return file_proto_recordpb_record_proto_rawDescData
 }
 
-var file_proto_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_proto_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_proto_recordpb_record_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: iop.record.v1.Entry
 	(*Batch)(nil),            // 1: iop.record.v1.Batch
@@ -4435,30 +5036,36 @@ var file_proto_recordpb_record_proto_goTypes = []any{
 	(*DigestCheck)(nil),      // 19: iop.record.v1.DigestCheck
 	(*AddJoin)(nil),          // 20: iop.record.v1.AddJoin
 	(*RedeemJoin)(nil),       // 21: iop.record.v1.RedeemJoin
-	(*Config)(nil),           // 22: iop.record.v1.Config
-	(*Grant)(nil),            // 23: iop.record.v1.Grant
-	(*Outcome)(nil),          // 24: iop.record.v1.Outcome
-	(*SnapshotFile)(nil),     // 25: iop.record.v1.SnapshotFile
-	(*SnapshotHeader)(nil),   // 26: iop.record.v1.SnapshotHeader
-	(*Row)(nil),              // 27: iop.record.v1.Row
-	(*OfferRow)(nil),         // 28: iop.record.v1.OfferRow
-	(*JoinRow)(nil),          // 29: iop.record.v1.JoinRow
-	(*PrincipalRow)(nil),     // 30: iop.record.v1.PrincipalRow
-	(*UsageRow)(nil),         // 31: iop.record.v1.UsageRow
-	(*EdgeRow)(nil),          // 32: iop.record.v1.EdgeRow
-	(*SessionRow)(nil),       // 33: iop.record.v1.SessionRow
-	(*BatchRow)(nil),         // 34: iop.record.v1.BatchRow
-	(*NodeRow)(nil),          // 35: iop.record.v1.NodeRow
-	(*ProviderRow)(nil),      // 36: iop.record.v1.ProviderRow
-	(*ModelRow)(nil),         // 37: iop.record.v1.ModelRow
-	(*RequestRow)(nil),       // 38: iop.record.v1.RequestRow
-	(*Config_Principal)(nil), // 39: iop.record.v1.Config.Principal
-	(*Config_Pool)(nil),      // 40: iop.record.v1.Config.Pool
-	(*Config_Model)(nil),     // 41: iop.record.v1.Config.Model
-	(*Config_Candidate)(nil), // 42: iop.record.v1.Config.Candidate
-	(*Config_Provider)(nil),  // 43: iop.record.v1.Config.Provider
-	(*Row_End)(nil),          // 44: iop.record.v1.Row.End
-	(*NodeRow_Link)(nil),     // 45: iop.record.v1.NodeRow.Link
+	(*Payload)(nil),          // 22: iop.record.v1.Payload
+	(*Submit)(nil),           // 23: iop.record.v1.Submit
+	(*Progress)(nil),         // 24: iop.record.v1.Progress
+	(*Keep)(nil),             // 25: iop.record.v1.Keep
+	(*Forget)(nil),           // 26: iop.record.v1.Forget
+	(*Config)(nil),           // 27: iop.record.v1.Config
+	(*Grant)(nil),            // 28: iop.record.v1.Grant
+	(*Outcome)(nil),          // 29: iop.record.v1.Outcome
+	(*SnapshotFile)(nil),     // 30: iop.record.v1.SnapshotFile
+	(*SnapshotHeader)(nil),   // 31: iop.record.v1.SnapshotHeader
+	(*Row)(nil),              // 32: iop.record.v1.Row
+	(*OfferRow)(nil),         // 33: iop.record.v1.OfferRow
+	(*JoinRow)(nil),          // 34: iop.record.v1.JoinRow
+	(*PrincipalRow)(nil),     // 35: iop.record.v1.PrincipalRow
+	(*ResponseRow)(nil),      // 36: iop.record.v1.ResponseRow
+	(*UsageRow)(nil),         // 37: iop.record.v1.UsageRow
+	(*EdgeRow)(nil),          // 38: iop.record.v1.EdgeRow
+	(*SessionRow)(nil),       // 39: iop.record.v1.SessionRow
+	(*BatchRow)(nil),         // 40: iop.record.v1.BatchRow
+	(*NodeRow)(nil),          // 41: iop.record.v1.NodeRow
+	(*ProviderRow)(nil),      // 42: iop.record.v1.ProviderRow
+	(*ModelRow)(nil),         // 43: iop.record.v1.ModelRow
+	(*RequestRow)(nil),       // 44: iop.record.v1.RequestRow
+	(*Config_Principal)(nil), // 45: iop.record.v1.Config.Principal
+	(*Config_Pool)(nil),      // 46: iop.record.v1.Config.Pool
+	(*Config_Model)(nil),     // 47: iop.record.v1.Config.Model
+	(*Config_Candidate)(nil), // 48: iop.record.v1.Config.Candidate
+	(*Config_Provider)(nil),  // 49: iop.record.v1.Config.Provider
+	(*Row_End)(nil),          // 50: iop.record.v1.Row.End
+	(*NodeRow_Link)(nil),     // 51: iop.record.v1.NodeRow.Link
 }
 var file_proto_recordpb_record_proto_depIdxs = []int32{
 	1,  // 0: iop.record.v1.Entry.batches:type_name -> iop.record.v1.Batch
@@ -4481,35 +5088,44 @@ var file_proto_recordpb_record_proto_depIdxs = []int32{
 	20, // 17: iop.record.v1.Command.add_join:type_name -> iop.record.v1.AddJoin
 	21, // 18: iop.record.v1.Command.redeem_join:type_name -> iop.record.v1.RedeemJoin
 	17, // 19: iop.record.v1.Command.announce:type_name -> iop.record.v1.Announce
-	8,  // 20: iop.record.v1.Release.usage:type_name -> iop.record.v1.Usage
-	22, // 21: iop.record.v1.ApplyConfig.config:type_name -> iop.record.v1.Config
-	40, // 22: iop.record.v1.Config.pool:type_name -> iop.record.v1.Config.Pool
-	41, // 23: iop.record.v1.Config.models:type_name -> iop.record.v1.Config.Model
-	43, // 24: iop.record.v1.Config.providers:type_name -> iop.record.v1.Config.Provider
-	39, // 25: iop.record.v1.Config.principals:type_name -> iop.record.v1.Config.Principal
-	23, // 26: iop.record.v1.Outcome.grant:type_name -> iop.record.v1.Grant
-	22, // 27: iop.record.v1.Row.config:type_name -> iop.record.v1.Config
-	28, // 28: iop.record.v1.Row.offer:type_name -> iop.record.v1.OfferRow
-	33, // 29: iop.record.v1.Row.session:type_name -> iop.record.v1.SessionRow
-	34, // 30: iop.record.v1.Row.batch:type_name -> iop.record.v1.BatchRow
-	35, // 31: iop.record.v1.Row.node:type_name -> iop.record.v1.NodeRow
-	36, // 32: iop.record.v1.Row.provider:type_name -> iop.record.v1.ProviderRow
-	37, // 33: iop.record.v1.Row.model:type_name -> iop.record.v1.ModelRow
-	38, // 34: iop.record.v1.Row.request:type_name -> iop.record.v1.RequestRow
-	32, // 35: iop.record.v1.Row.edge:type_name -> iop.record.v1.EdgeRow
-	29, // 36: iop.record.v1.Row.join:type_name -> iop.record.v1.JoinRow
-	30, // 37: iop.record.v1.Row.principal:type_name -> iop.record.v1.PrincipalRow
-	31, // 38: iop.record.v1.Row.usage:type_name -> iop.record.v1.UsageRow
-	44, // 39: iop.record.v1.Row.end:type_name -> iop.record.v1.Row.End
-	24, // 40: iop.record.v1.BatchRow.outcomes:type_name -> iop.record.v1.Outcome
-	45, // 41: iop.record.v1.NodeRow.links:type_name -> iop.record.v1.NodeRow.Link
-	43, // 42: iop.record.v1.ProviderRow.config:type_name -> iop.record.v1.Config.Provider
-	42, // 43: iop.record.v1.Config.Model.candidates:type_name -> iop.record.v1.Config.Candidate
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	23, // 20: iop.record.v1.Command.submit:type_name -> iop.record.v1.Submit
+	24, // 21: iop.record.v1.Command.progress:type_name -> iop.record.v1.Progress
+	25, // 22: iop.record.v1.Command.keep:type_name -> iop.record.v1.Keep
+	26, // 23: iop.record.v1.Command.forget:type_name -> iop.record.v1.Forget
+	8,  // 24: iop.record.v1.Release.usage:type_name -> iop.record.v1.Usage
+	27, // 25: iop.record.v1.ApplyConfig.config:type_name -> iop.record.v1.Config
+	5,  // 26: iop.record.v1.Submit.request:type_name -> iop.record.v1.Admit
+	22, // 27: iop.record.v1.Submit.payload:type_name -> iop.record.v1.Payload
+	22, // 28: iop.record.v1.Progress.payload:type_name -> iop.record.v1.Payload
+	22, // 29: iop.record.v1.Keep.payload:type_name -> iop.record.v1.Payload
+	46, // 30: iop.record.v1.Config.pool:type_name -> iop.record.v1.Config.Pool
+	47, // 31: iop.record.v1.Config.models:type_name -> iop.record.v1.Config.Model
+	49, // 32: iop.record.v1.Config.providers:type_name -> iop.record.v1.Config.Provider
+	45, // 33: iop.record.v1.Config.principals:type_name -> iop.record.v1.Config.Principal
+	28, // 34: iop.record.v1.Outcome.grant:type_name -> iop.record.v1.Grant
+	27, // 35: iop.record.v1.Row.config:type_name -> iop.record.v1.Config
+	33, // 36: iop.record.v1.Row.offer:type_name -> iop.record.v1.OfferRow
+	39, // 37: iop.record.v1.Row.session:type_name -> iop.record.v1.SessionRow
+	40, // 38: iop.record.v1.Row.batch:type_name -> iop.record.v1.BatchRow
+	41, // 39: iop.record.v1.Row.node:type_name -> iop.record.v1.NodeRow
+	42, // 40: iop.record.v1.Row.provider:type_name -> iop.record.v1.ProviderRow
+	43, // 41: iop.record.v1.Row.model:type_name -> iop.record.v1.ModelRow
+	44, // 42: iop.record.v1.Row.request:type_name -> iop.record.v1.RequestRow
+	38, // 43: iop.record.v1.Row.edge:type_name -> iop.record.v1.EdgeRow
+	34, // 44: iop.record.v1.Row.join:type_name -> iop.record.v1.JoinRow
+	35, // 45: iop.record.v1.Row.principal:type_name -> iop.record.v1.PrincipalRow
+	37, // 46: iop.record.v1.Row.usage:type_name -> iop.record.v1.UsageRow
+	36, // 47: iop.record.v1.Row.response:type_name -> iop.record.v1.ResponseRow
+	50, // 48: iop.record.v1.Row.end:type_name -> iop.record.v1.Row.End
+	29, // 49: iop.record.v1.BatchRow.outcomes:type_name -> iop.record.v1.Outcome
+	51, // 50: iop.record.v1.NodeRow.links:type_name -> iop.record.v1.NodeRow.Link
+	49, // 51: iop.record.v1.ProviderRow.config:type_name -> iop.record.v1.Config.Provider
+	48, // 52: iop.record.v1.Config.Model.candidates:type_name -> iop.record.v1.Config.Candidate
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_proto_recordpb_record_proto_init() }
@@ -4536,8 +5152,12 @@ func file_proto_recordpb_record_proto_init() {
 		(*Command_AddJoin)(nil),
 		(*Command_RedeemJoin)(nil),
 		(*Command_Announce)(nil),
+		(*Command_Submit)(nil),
+		(*Command_Progress)(nil),
+		(*Command_Keep)(nil),
+		(*Command_Forget)(nil),
 	}
-	file_proto_recordpb_record_proto_msgTypes[27].OneofWrappers = []any{
+	file_proto_recordpb_record_proto_msgTypes[32].OneofWrappers = []any{
 		(*Row_Document)(nil),
 		(*Row_Config)(nil),
 		(*Row_Offer)(nil),
@@ -4551,6 +5171,7 @@ func file_proto_recordpb_record_proto_init() {
 		(*Row_Join)(nil),
 		(*Row_Principal)(nil),
 		(*Row_Usage)(nil),
+		(*Row_Response)(nil),
 		(*Row_End_)(nil),
 	}
 	type x struct{}
@@ -4559,7 +5180,7 @@ func file_proto_recordpb_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_recordpb_record_proto_rawDesc), len(file_proto_recordpb_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   46,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
