@@ -111,6 +111,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, principal, id st
 	streamHeader(w.Header())
 	w.WriteHeader(http.StatusOK)
 	out := http.NewResponseController(w)
+	_ = out.Flush() // the next event may take its time; an error shows with it
 	for {
 		events, over, err := s.nextEvents(r.Context(), principal, id, from)
 		if err != nil {

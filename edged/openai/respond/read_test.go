@@ -86,7 +86,9 @@ func TestReferences(t *testing.T) {
 	if p := q.Refer(func(string) json.RawMessage { return nil }); p == nil || p.Param != "input[0].id" {
 		t.Error(p)
 	}
-	p = q.Refer(func(string) json.RawMessage { return json.RawMessage(`{"type":"message","role":"assistant","content":"y"}`) })
+	p = q.Refer(func(string) json.RawMessage {
+		return json.RawMessage(`{"type":"message","role":"assistant","content":"y"}`)
+	})
 	b, p2 := q.Chat(nil, false)
 	if p != nil || p2 != nil || !strings.Contains(string(b), `{"role":"assistant","content":"y"}`) {
 		t.Error(p, p2, string(b))
