@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -85,3 +87,64 @@ func placed(w *world, edge string) bool {
 }
 
 func detachedWaiter(w adminapi.Waiter) bool { return w.State == "detached" }
+
+// TestSDKFindsItsPlaceElsewhere: a client that does what the official SDKs do by themselves, which is two retries, after half a
+// second or what Retry-After says, is served in its place after its replica was killed, if it has an Idempotency-Key.
+func TestSDKFindsItsPlaceElsewhere(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, backend.Options{Limit: 1, Default: backend.Plan{Hold: backend.BeforeHead}})
+	l := shared(b, 1)
+	l.grace, l.reattach, l.heartbeat, l.missed = patience, patience, time.Second, 4
+	c := newCluster(t, l, 3)
+	gone := c.leader()
+	o := othersOf(gone)
+	other := c.at(o[0])
+	b.SetFor("quick", backend.Plan{})
+	for range 30 { // the queue moves fast: that is what Retry-After usually says
+		other.want(200, ask{tag: "quick"})
+	}
+	runs := other.queue(ask{tag: "runs"}, 0)
+	await(t, "the first runs", func() bool { return b.Stats().Held == 1 })
+	client := make(chan answer, 1)
+	go func() { client <- c.asSDK(ask{tag: "client", key: "k"}, gone, o[0], o[1]) }()
+	other.awaitPending(1)
+	later := other.queue(ask{tag: "later"}, 2)
+	c.kill(gone)
+	var got *answer
+	await(t, "the client is at its place elsewhere, or gives up", func() bool {
+		select {
+		case a := <-client:
+			got = &a
+		default:
+		}
+		return got != nil || placed(other, c.id(o[0])) || placed(other, c.id(o[1]))
+	})
+	if got != nil {
+		t.Fatalf("it gave up with %d %s, Retry-After %s", got.status, got.code(), got.header.Get("Retry-After"))
+	}
+	b.LetAll()
+	for _, a := range []answer{runs.wait(t), <-client, later.wait(t)} {
+		a.want(t, 200)
+	}
+	if got := fmt.Sprint(b.Tags()[30:]); got != "[runs client later]" {
+		t.Errorf("served in the order %s", got)
+	}
+	other.awaitIdle()
+	c.start(gone)
+}
+
+// asSDK asks one replica after the other, with the pauses of the official SDKs in between.
+func (c *cluster) asSDK(a ask, at ...int) (out answer) {
+	for n, i := range at {
+		out = call(context.Background(), c.own(i, 8080), a)
+		if out.status != 0 && out.status != 409 && out.status < 500 || n == len(at)-1 {
+			break
+		}
+		pause := 500 * time.Millisecond << n
+		if ms, err := strconv.Atoi(out.header.Get("retry-after-ms")); err == nil && ms > 0 && ms <= 60_000 {
+			pause = time.Duration(ms) * time.Millisecond
+		}
+		time.Sleep(pause)
+	}
+	return out
+}

@@ -89,7 +89,7 @@ func TestRefusals(t *testing.T) {
 		{coded("model_not_found"), 404, "model_not_found", "", "false"},
 		{coded("context_too_long"), 400, "context_length_exceeded", "", "false"},
 		{coded("unsupported"), 404, "unsupported_by_model", "", "false"},
-		{coded("in_progress_elsewhere"), 409, "in_progress_elsewhere", "7", ""},
+		{coded("in_progress_elsewhere"), 409, "in_progress_elsewhere", "6", ""},
 		{coded("overloaded"), 503, "overloaded", "7", ""},
 		{coded("stopping"), 503, "stopping", "7", ""},
 		{coded("session_ended"), 503, "no_leader", "2", ""},

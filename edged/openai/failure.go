@@ -129,16 +129,24 @@ func (f *failure) body(b []byte) []byte {
 	return append(appendQuoted(b, f.code), "}}"...)
 }
 
-// leaderAfter is when a cluster without a leader usually has one again.
-const leaderAfter = 2 * time.Second
+const (
+	// leaderAfter is when a cluster without a leader usually has one again.
+	leaderAfter = 2 * time.Second
+	// placeAfter is when a client whose replica was lost finds its place at another one: a new leader is elected and
+	// has not heard of the lost one for session_ttl_ms (3 s). SDKs come twice at most.
+	placeAfter = 6 * time.Second
+)
 
 // write answers with the failure. after is the estimate for Retry-After; it is kept within what SDKs obey.
 func (f *failure) write(w http.ResponseWriter, after time.Duration) {
 	h := w.Header()
 	switch f.retry {
 	case retryLater:
-		if f.code == kindNoLeader.code {
-			after = leaderAfter // it has nothing to do with how fast the queue moves
+		switch f.code { // these have nothing to do with how fast the queue moves
+		case kindNoLeader.code:
+			after = leaderAfter
+		case kindConflict.code:
+			after = placeAfter
 		}
 		after = min(max(after, time.Second), time.Minute)
 		seconds := int((after + time.Second - 1) / time.Second)
