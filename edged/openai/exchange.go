@@ -183,7 +183,7 @@ func (x *exchange) Dispatch(ctx context.Context, g fsm.Grant, waited time.Durati
 		defer x.r.Header.Del(x.catalog.ProviderAuth.TargetHeader)
 	}
 	x.answer.begin()
-	if x.resp != nil && x.respondAnew() != nil {
+	if x.resp != nil && x.respondAnew(&p) != nil {
 		x.err = errLeft
 		return fsm.ReasonCanceled, false
 	}

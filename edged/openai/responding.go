@@ -5,11 +5,13 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
 
 	"iop/edged/openai/respond"
+	"iop/fsm"
 )
 
 // responding is what an exchange has more when it answers POST /v1/responses. The exchange is the same as that of a chat:
@@ -23,7 +25,9 @@ type responding struct {
 	active   bool // the backend's answer is being made into a response
 	sequence int64
 	out      []byte
-	job      *job // of a background response, while it runs
+	history  []json.RawMessage // the conversation before
+	relays   bool              // the present provider has a Responses API of its own that is trusted
+	job      *job              // of a background response, while it runs
 }
 
 // readResponse reads the request for a response and puts the chat request that asks for the same in its place.
@@ -38,11 +42,11 @@ func (x *exchange) readResponse(ctx context.Context) *failure {
 		return malformed(problem)
 	}
 	p.q = q
-	history, f := x.conversation(ctx, q)
-	if f != nil {
+	var f *failure
+	if p.history, f = x.conversation(ctx, q); f != nil {
 		return f
 	}
-	chat, problem := q.Chat(history, q.Stream || q.Background)
+	chat, problem := q.Chat(p.history, q.Stream || q.Background)
 	if problem != nil {
 		return malformed(problem)
 	}
@@ -91,8 +95,11 @@ func responseIDOf(principal, key string) string {
 }
 
 // respondAnew prepares for another backend's answer: what an earlier one has begun was not run and counts for nothing.
-func (x *exchange) respondAnew() error {
+func (x *exchange) respondAnew(to *Provider) error {
 	p := x.resp
+	if p.relays = to.Can&fsm.NeedResponses != 0; p.relays {
+		x.out.Path, x.out.Body = respond.RelayPath, p.q.Relay(p.history, x.out.Body, x.streams)
+	}
 	p.run, p.active = respond.NewRun(p.q, x.name, p.created.Unix()), false
 	if p.job == nil {
 		return nil
@@ -107,7 +114,11 @@ func (x *exchange) headResponse(status int, events bool) bool {
 		return false
 	}
 	p.active = true
-	p.run.Begin(events)
+	if p.relays {
+		p.run.BeginRelay(events)
+	} else {
+		p.run.Begin(events)
+	}
 	if !x.streams {
 		return true
 	}

@@ -382,3 +382,42 @@ func readEvents(t *testing.T, in *bufio.Reader, until string) event {
 		}
 	}
 }
+
+// A provider whose own Responses API is trusted is asked in its words; storing and the conversation stay here.
+func TestTrustedResponsesAreRelayed(t *testing.T) {
+	e := newEdge(t, func(_ *openai.Options, v *openai.View) { v.Providers[0].Can = fsm.AllNeeds | fsm.NeedResponses })
+	const end = `{"id":"resp_theirs","status":"completed","model":"served/ornith:35b","store":false,"output":[{"id":"msg_t","type":"message","role":"assistant","content":[{"type":"output_text","text":"Own"}]}],"usage":{"input_tokens":3,"output_tokens":1}}`
+	e.backend = func(ctx context.Context, x *openai.Exchange, a openai.Answer) openai.End {
+		if !strings.Contains(string(x.Body), `"stream":true`) {
+			return answerJSON(200, end)(ctx, x, a)
+		}
+		return answerAs("text/event-stream", 200, "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{}}\n\n",
+			"event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":7,\"delta\":\"Own\"}\n\n",
+			"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":"+end+"}\n\n")(ctx, x, a)
+	}
+	first := asObject(t, e.respond(asked))
+	if first.ID == "resp_theirs" || first.Model != "ornith:35b" || first.Output[0].Content[0].Text != "Own" || first.Usage.Input != 3 {
+		t.Error(first)
+	}
+	r := e.respond(fmt.Sprintf(`{"model":"ornith:35b","input":"more","stream":true,"top_k":3,"previous_response_id":%q}`, first.ID))
+	list := events(t, r.body)
+	if types(list) != "created in_progress output_text.delta completed" || list[3].Response.Previous != first.ID || list[3].Response.ID != list[0].Response.ID {
+		t.Error(r.body)
+	}
+	x := e.last()
+	var sent struct {
+		Model string
+		Store *bool
+		TopK  int `json:"top_k"`
+		Input []any
+		Prev  *string `json:"previous_response_id"`
+	}
+	if err := json.Unmarshal(x.Body, &sent); err != nil || x.Path != "/v1/responses" || sent.Model != "served/ornith:35b" || *sent.Store || len(sent.Input) != 3 || sent.Prev != nil || sent.TopK != 3 {
+		t.Errorf("%v %s %s", err, x.Path, x.Body)
+	}
+	asObject(t, e.do("GET", "/v1/responses/"+list[0].Response.ID, ""))
+	e.backend = answerAs("text/event-stream", 200, "data: {\"type\":\"response.output_text.delta\",\"delta\":\"Ow\"}\n\n")
+	if list := events(t, e.respond(flowing).body); list[len(list)-1].Type != "response.failed" {
+		t.Error(types(list))
+	}
+}

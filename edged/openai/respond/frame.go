@@ -100,8 +100,12 @@ func (r *Run) frame(data []byte) {
 	if len(data) == 0 || r.done || r.failure != nil {
 		return
 	}
-	if string(data) == "[DONE]" {
+	if string(data) == "[DONE]" && !r.relays {
 		r.done = true
+		return
+	}
+	if r.relays {
+		r.relay(data)
 		return
 	}
 	var c chunk
@@ -114,6 +118,10 @@ func (r *Run) frame(data []byte) {
 
 // readWhole takes an answer that is no stream.
 func (r *Run) readWhole() {
+	if r.relays {
+		r.relayWhole(r.whole)
+		return
+	}
 	var c chunk
 	if err := json.Unmarshal(r.whole, &c); err != nil {
 		r.broken(codeServer, "The provider's answer can't be read.")

@@ -6,6 +6,9 @@ import (
 
 // Object is the response as it stands.
 func (r *Run) Object() json.RawMessage {
+	if r.theirs != nil && r.status.Final() {
+		return r.relayed()
+	}
 	q := r.q
 	given := func(name, otherwise string) pair {
 		if v, ok := q.fields[name]; ok {

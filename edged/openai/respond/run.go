@@ -23,6 +23,8 @@ type Run struct {
 	reason  string // of being incomplete
 	size    int    // of all that was said
 
+	relays bool            // the answer is a response already
+	theirs json.RawMessage // that response, when it has ended
 	stream bool
 	frames frames
 	whole  []byte // an answer that is no stream
@@ -121,7 +123,7 @@ func (r *Run) End(now int64) []Event {
 		r.reason = "content_filter"
 		return r.close(Incomplete, now)
 	}
-	if len(r.outputs) == 0 {
+	if len(r.outputs) == 0 && !r.relays {
 		r.say(typeMessage)
 		r.current.part(r, partText)
 	}
