@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,13 +52,24 @@ func (a *answer) text() string {
 				Delta, Message struct{ Content string }
 				Text           string
 			}
+			// Of a response, or of the event that ends its stream.
+			Output   []outputItem
+			Response struct{ Output []outputItem }
 		}
 		if json.Unmarshal(b, &c) == nil && len(c.Choices) > 0 {
 			out.WriteString(c.Choices[0].Delta.Content + c.Choices[0].Message.Content + c.Choices[0].Text)
 		}
+		for _, o := range slices.Concat(c.Output, c.Response.Output) {
+			for _, part := range o.Content {
+				out.WriteString(part.Text)
+			}
+		}
 	}
 	return out.String()
 }
+
+// outputItem is an item of a response.
+type outputItem struct{ Content []struct{ Text string } }
 
 // frames are the data of SSE frames.
 func frames(body []byte) [][]byte {

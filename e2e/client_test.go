@@ -34,7 +34,7 @@ func (a *ask) bytes() []byte {
 	}
 	prompt := or(a.prompt, "hello")
 	switch {
-	case strings.HasSuffix(a.path, "/embeddings"):
+	case strings.HasSuffix(a.path, "/embeddings"), strings.HasSuffix(a.path, "/responses"):
 		m["input"] = prompt
 	case strings.HasSuffix(a.path, "/v1/completions"):
 		m["prompt"] = prompt

@@ -29,7 +29,7 @@ type smoke struct {
 // smokeSlots are what the pool's candidates take after the refresh: 10 in all.
 func smokeSlots() map[string]int { return map[string]int{"mac-mlx-vllm": 4, "gpu-1": 3, "gpu-2": 3} }
 
-func (s *smoke) paths() []string { return []string{"/v1/chat/completions"} }
+func (s *smoke) paths() []string { return []string{"/v1/chat/completions", "/v1/responses"} }
 
 func newSmoke(t *testing.T) *smoke {
 	t.Helper()
@@ -91,6 +91,7 @@ func (s *smoke) slots() (sum int) {
 func (s *smoke) fortyAtOnce(t *testing.T, path string) {
 	peaks := 0
 	for _, b := range s.backends {
+		b.HoldAgain()
 		b.Set(backend.Plan{Hold: backend.BeforeHead})
 	}
 	var flights []*flight
