@@ -28,8 +28,11 @@ type edit struct {
 func (x *exchange) plan() {
 	x.edits, x.added = x.edits[:0], x.added[:0]
 	policy := x.model.policy
-	if x.route.embeds {
+	switch {
+	case x.route.embeds:
 		policy = nil
+	case x.route.messages:
+		policy = messagesPolicy(policy)
 	}
 	for _, m := range x.scan.members {
 		if m.key == keyModel {
@@ -47,6 +50,17 @@ func (x *exchange) plan() {
 			x.added = append(x.added, &policy[i])
 		}
 	}
+}
+
+// messagesPolicy is what of a policy Anthropic's API has words for.
+func messagesPolicy(policy []param) (kept []param) {
+	for _, p := range policy {
+		switch p.key {
+		case keyMaxTokens, keyTemperature, keyTopP, keyTopK:
+			kept = append(kept, p)
+		}
+	}
+	return kept
 }
 
 // governs tells whether a cap is meant for a key: max_tokens is called max_completion_tokens by newer clients.

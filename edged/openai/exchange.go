@@ -41,7 +41,8 @@ type exchange struct {
 	estimate  string // and corrected, for the header
 	hash      hash.Hash
 
-	resp *responding // of POST /v1/responses; else nil
+	resp     *responding // of POST /v1/responses; else nil
+	messages *messages   // of POST /v1/messages; else nil
 
 	out    Exchange
 	waited time.Duration
@@ -181,6 +182,11 @@ func (x *exchange) Dispatch(ctx context.Context, g fsm.Grant, waited time.Durati
 	if x.provKey != "" && p.OpenAI {
 		x.r.Header.Set(x.catalog.ProviderAuth.TargetHeader, x.provKey)
 		defer x.r.Header.Del(x.catalog.ProviderAuth.TargetHeader)
+	}
+	if x.messages != nil {
+		if x.fail = x.messages.address(&p, g.Served); x.fail != nil {
+			return fsm.ReasonNotRun, false
+		}
 	}
 	x.answer.begin()
 	if x.resp != nil && x.respondAnew(&p) != nil {

@@ -111,12 +111,20 @@ func (x *exchange) breakOff() (abort bool) {
 			b = append(append(b, a.reader.end()...), a.reader.close()...)
 		}
 		if waiting || !a.reader.toldError() {
-			b = append(b, "data: "...)
-			b = append(x.errorEvent(b), "\n\n"...)
+			b = x.lastWords(b)
 		}
 		_ = x.send(b)
 	}
 	return true
+}
+
+// lastWords appends the event that says why a stream broke off.
+func (x *exchange) lastWords(b []byte) []byte {
+	if x.messages != nil {
+		return x.messages.lastWords(b)
+	}
+	b = append(b, "data: "...)
+	return append(x.errorEvent(b), "\n\n"...)
 }
 
 // errorEvent appends the error as one line: the backend's own, if it answered with one, or ours.

@@ -7,7 +7,7 @@ const (
 	keyNone key = iota
 	keyModel
 	keyStream
-	keyText  // messages, prompt, input, suffix, instructions: text for the model
+	keyText  // messages, prompt, input, suffix, instructions, system: text for the model
 	keyTools // tools, functions: text whose names count too
 	// From here on: what a generation policy can set.
 	keyMaxTokens
@@ -32,7 +32,7 @@ func keyOf(b []byte) key {
 		return keyModel
 	case "stream":
 		return keyStream
-	case "messages", "prompt", "input", "suffix", "instructions":
+	case "messages", "prompt", "input", "suffix", "instructions", "system":
 		return keyText
 	case "tools", "functions":
 		return keyTools

@@ -57,6 +57,11 @@ func (x *exchange) look(ctx context.Context) *failure {
 			return f
 		}
 	}
+	if x.messages != nil {
+		if f := x.messages.read(); f != nil {
+			return f
+		}
+	}
 	x.plan()
 	x.raw = x.scan.text.tokens()
 	return nil

@@ -1,6 +1,6 @@
 package openai
 
-// reader follows the bytes of an answer without holding them back: it maps the top-level model of JSON documents back to
+// reader follows the bytes of an answer without holding them back: it maps the model of JSON documents (at their top, and that of a message or response in an event) back to
 // the key that the client asked for, and notes the usage. Documents are the whole body, or the data of each event of an
 // event stream. It holds back no more than a model's name, and only while the name is arriving.
 type reader struct {
@@ -19,7 +19,8 @@ type reader struct {
 
 	doc   docState
 	depth int
-	usage bool // at depth 2 of the usage object
+	usage int  // at which depth the keys of the usage object are; 0 = not in it
+	inner bool // in the message or response that an event of a stream carries
 	wrong bool // the last document has an error object at its top
 	inKey bool // a string at hand is a key
 	field field
@@ -43,6 +44,7 @@ const (
 	fieldModel
 	fieldUsage
 	fieldError
+	fieldInner
 	fieldIn
 	fieldOut
 )
@@ -185,7 +187,7 @@ func (r *reader) pass(p []byte, i, end int) int {
 		case '{', '[':
 			r.depth++
 		case '}', ']':
-			if r.depth <= 3 {
+			if r.depth <= 4 {
 				r.between(p, i)
 				return i
 			}
@@ -196,7 +198,9 @@ func (r *reader) pass(p []byte, i, end int) int {
 }
 
 // looking tells whether keys at this depth can mean something.
-func (r *reader) looking() bool { return r.depth == 1 || r.depth == 2 && r.usage }
+func (r *reader) looking() bool {
+	return r.depth == 1 || r.depth == 2 && r.inner || r.depth == r.usage && r.depth > 0
+}
 
 // between takes a byte that is not inside a string or number.
 func (r *reader) between(p []byte, i int) {
@@ -226,14 +230,18 @@ func (r *reader) between(p []byte, i int) {
 			r.inKey, r.wrong = true, false
 		} else if r.depth == 2 && r.field == fieldError && c == '{' {
 			r.wrong = true
-		} else if r.depth == 2 && r.field == fieldUsage && c == '{' {
-			r.usage, r.inKey, r.field = true, true, fieldNone
+		} else if r.depth == 2 && r.field == fieldInner && c == '{' {
+			r.inner, r.inKey, r.field = true, true, fieldNone
+		} else if r.field == fieldUsage && c == '{' && (r.depth == 2 || r.depth == 3 && r.inner) {
+			r.usage, r.inKey, r.field = r.depth, true, fieldNone
 		}
 	case '}', ']':
 		if r.depth--; r.depth == 1 {
-			r.usage, r.inKey, r.field = false, false, fieldNone
+			r.usage, r.inner, r.inKey, r.field = 0, false, false, fieldNone
 		} else if r.depth <= 0 {
 			r.doc = docOff
+		} else if r.depth < r.usage {
+			r.usage, r.inKey, r.field = 0, false, fieldNone
 		}
 	case ',':
 		if r.looking() {
@@ -248,7 +256,7 @@ func (r *reader) between(p []byte, i int) {
 		switch {
 		case r.depth == 0:
 			r.doc = docOff
-		case '0' <= c && c <= '9' && r.usage && r.depth == 2 && r.field != fieldNone:
+		case '0' <= c && c <= '9' && r.usage > 0 && r.depth == r.usage && r.field != fieldNone:
 			r.doc, r.num = docNumber, int64(c-'0')
 		}
 	}
@@ -259,23 +267,27 @@ func (r *reader) named() {
 	r.field = fieldNone
 	switch string(r.key[:r.keyN]) {
 	case "model":
-		if r.depth == 1 {
+		if r.depth == 1 || r.depth == 2 && r.inner {
 			r.field = fieldModel
 		}
 	case "usage":
-		if r.depth == 1 {
+		if r.depth == 1 || r.depth == 2 && r.inner {
 			r.field = fieldUsage
+		}
+	case "message", "response":
+		if r.depth == 1 {
+			r.field = fieldInner
 		}
 	case "error":
 		if r.depth == 1 {
 			r.field = fieldError
 		}
 	case "prompt_tokens", "input_tokens":
-		if r.depth == 2 {
+		if r.depth == r.usage {
 			r.field = fieldIn
 		}
 	case "completion_tokens", "output_tokens":
-		if r.depth == 2 {
+		if r.depth == r.usage {
 			r.field = fieldOut
 		}
 	}

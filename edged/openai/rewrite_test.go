@@ -57,6 +57,8 @@ var answerCases = []struct {
 	{"sse several data lines", true, "data: {\"a\":1,\ndata: \"model\":\ndata: @,\n: between\ndata: \"usage\":{\"prompt_tokens\":5\ndata: }}\n\n", 5, -1},
 	{"sse usage in every chunk", true, "data: {\"model\":@,\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":1}}\n\ndata: {\"model\":@,\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2}}\n\n", 5, 2},
 	{"sse name cut by a line end", true, "data: {\"model\":\"mlx/\ndata: ornith \\\"35b\\\"\"}\n\ndata: {\"model\":@}\n\n", -1, -1},
+	{"sse of messages", true, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"content\":[{\"model\":$}],\"model\":@,\"usage\":{\"cache_creation\":{\"input_tokens\":9},\"input_tokens\":12,\"output_tokens\":1},\"x\":{\"model\":$}}}\n\nevent: message_delta\ndata: {\"delta\":{\"model\":$},\"usage\":{\"output_tokens\":7}}\n\n", 12, 7},
+	{"sse of responses", true, "data: {\"response\":{\"model\":@,\"usage\":null,\"output\":[{\"model\":$}]}}\n\ndata: {\"response\":{\"usage\":{\"input_tokens\":3,\"d\":{\"input_tokens\":8},\"output_tokens\":4},\"model\":@}}\n\n", 3, 4},
 	{"sse open end", true, "data: {\"model\":@}\n\ndata: {\"model\":\"ml", -1, -1},
 	{"sse not json", true, "data: hello \"model\":$\n\ndata: 17\n\ndata\n\ndata:\n\ndata: {\"model\":@}\n\n", -1, -1},
 }

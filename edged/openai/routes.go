@@ -14,6 +14,10 @@ type route struct {
 	embeds bool // it generates nothing, so no generation policy applies
 	// responds: it is the Responses API, which is built on chat (responding.go).
 	responds bool
+	// messages: it is Anthropic's API (messages.go), of which a policy can only set what it has words for.
+	messages bool
+	// capability is what a provider must declare to get requests of this route (tunnel.go); "" = nothing.
+	capability string
 }
 
 var (
@@ -21,6 +25,8 @@ var (
 	routeCompletions = route{path: "/v1/completions", needs: fsm.NeedCompletions}
 	routeEmbeddings  = route{path: "/v1/embeddings", needs: fsm.NeedEmbeddings, embeds: true}
 	routeResponses   = route{path: "/v1/responses", needs: fsm.NeedChat, responds: true}
+	routeMessages    = route{path: messagesPath, needs: fsm.NeedChat, messages: true}
+	routeCountTokens = route{path: countTokensPath, messages: true}
 )
 
 // ServeHTTP answers a client.
@@ -38,6 +44,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		to = &routeEmbeddings
 	case "/v1/responses":
 		to = &routeResponses
+	case messagesPath:
+		s.serveMessages(w, r, &routeMessages)
+		return
+	case countTokensPath:
+		s.serveMessages(w, r, &routeCountTokens)
+		return
 	default:
 		s.serveOther(w, r)
 		return
