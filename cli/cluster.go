@@ -74,8 +74,17 @@ func showMembers(p *page, x *adminapi.Cluster) {
 func memberTable(members []adminapi.ClusterMember) *table {
 	t := &table{
 		columns: []column{
-			{name: "REPLICA"}, {name: "ADDRESS"}, {name: "VOTER"}, {name: "ROLE"}, {name: "APPLIED", right: true}, {name: "LAG", right: true},
-			{name: "VERSION"}, {name: "LEVEL", right: true, wide: true}, {name: "HEARD"}, {name: "SESSION", right: true}, {name: "ERROR", wide: true},
+			{name: "REPLICA"},
+			{name: "ADDRESS"},
+			{name: "VOTER"},
+			{name: "ROLE"},
+			{name: "APPLIED", right: true},
+			{name: "LAG", right: true},
+			{name: "VERSION"},
+			{name: "LEVEL", right: true, wide: true},
+			{name: "HEARD"},
+			{name: "SESSION", right: true},
+			{name: "ERROR", wide: true},
 		},
 		empty: "There are no members.",
 	}

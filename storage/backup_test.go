@@ -118,6 +118,14 @@ func TestRestoreBeginsANewCluster(t *testing.T) {
 			})
 			checked(t, s)
 			must(t, x, admit("waits"), fsm.Queued) // re-attached
+			if o := must(t, x, &fsm.RegisterNode{Node: "n1", Instance: 9}, fsm.Registered); o.Generation <= leap {
+				t.Errorf("generation %d may have been given by the old cluster", o.Generation)
+			}
+			s.View(func(m *fsm.Machine) {
+				if m.NextLease() <= leap || m.Index() <= leap {
+					t.Errorf("lease %d, index %d may have been given by the old cluster", m.NextLease(), m.Index())
+				}
+			})
 			if s.Cluster() != r.Cluster {
 				t.Errorf("cluster %s", s.Cluster())
 			}

@@ -112,7 +112,7 @@ func (s *Store) Transfer(ctx context.Context, to string) error {
 		}
 		again := false
 		err = s.group.until(ctx, "wait for the next leader", func() bool {
-			again = s.leads() && s.log.term() > term
+			again = s.log.leading() && s.batcher.ledTerm.Load() > term
 			return again || !s.log.leading() && s.group.log.leader() != "" && s.group.log.leader() != s.options.Replica
 		})
 		switch {

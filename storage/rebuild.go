@@ -100,6 +100,10 @@ func mustHaveNothing(dir string) error {
 	return nil
 }
 
+// leap is by how much the new cluster is ahead in everything that is counted. What the old one gave out after the state was
+// taken is not known here, but nodes may still hold it: a lease or a link of the new cluster must never be taken for it.
+const leap = 1 << 20
+
 // begin ends the sessions of the others, in an entry of its own: the first of the new cluster.
 func (r *Rebuilt) begin(img *fsm.Image) (*fsm.Image, error) {
 	m, err := fsm.Restore(img)
@@ -108,7 +112,7 @@ func (r *Rebuilt) begin(img *fsm.Image) (*fsm.Image, error) {
 	}
 	r.Index, r.Term, r.Wall = img.Index, img.Term, time.Unix(0, img.Wall).UTC()
 	r.Leases, r.Waiters, r.Sessions = len(m.Leases()), m.Pending(), []fsm.EdgeID{}
-	first := &fsm.Entry{Index: img.Index + 1, Term: max(img.Term, 1), Elapsed: m.Now(), Wall: img.Wall}
+	first := &fsm.Entry{Index: img.Index + leap, Term: max(img.Term, 1), Elapsed: m.Now(), Wall: img.Wall}
 	batch := fsm.Batch{Sum: 1}
 	m.EachSession(func(e fsm.EdgeID, id fsm.SessionID) {
 		if string(e) == r.Replica {
@@ -124,7 +128,12 @@ func (r *Rebuilt) begin(img *fsm.Image) (*fsm.Image, error) {
 	if err := m.Check(); err != nil {
 		return nil, fmt.Errorf("%w: the state is not consistent: %w", ErrDamaged, err)
 	}
-	return m.Image(), nil
+	next := m.Image()
+	next.NextLease += leap
+	for i := range next.Nodes {
+		next.Nodes[i].Generation += leap
+	}
+	return next, nil
 }
 
 // snapshot writes the state, with the replica as the only voter.

@@ -8,9 +8,9 @@ import (
 	"net"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"time"
 )
 
 // both runs a test in plain text and with TLS.
