@@ -3,6 +3,7 @@ package openai_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -273,12 +274,12 @@ func TestMemoryStoreIsBounded(t *testing.T) {
 	if err := s.Progress(ctx, "", "running", openai.Progress{Status: respond.Failed, Events: events}); err != nil {
 		t.Error(err)
 	}
-	if err := s.Progress(ctx, "", "running", openai.Progress{Status: respond.Completed}); err != openai.ErrEnded {
+	if err := s.Progress(ctx, "", "running", openai.Progress{Status: respond.Completed}); !errors.Is(err, openai.ErrEnded) {
 		t.Error(err)
 	}
 	if old := openai.NewMemoryStore(0, time.Nanosecond); old.Keep(ctx, &openai.Stored{ID: "a", Status: respond.Completed}) != nil {
 		t.Error("not kept")
-	} else if _, err := old.Get(ctx, "", "a"); err != openai.ErrNoResponse {
+	} else if _, err := old.Get(ctx, "", "a"); !errors.Is(err, openai.ErrNoResponse) {
 		t.Error("kept beyond its age")
 	}
 }

@@ -25,6 +25,10 @@
 // refusal (busy, not run) comes as Head and Data and an End that says DispatchedNo: it is held back, the request goes
 // back to its place, and only if nobody else can take it the client gets that answer.
 //
+// POST /v1/responses is the same exchange: what the backend gets and how its answer is told are other (responding.go, on
+// package respond). A response that runs in the background is an exchange without a client (job.go); the Store keeps it,
+// and durability, if any, is the Store's (store.go).
+//
 // Where next: server.go and routes.go (what is called), exchange.go (one request's way), scan.go and edit.go (the
 // request's body), answer.go and rewrite.go (the answer), failure.go (every error).
 package openai

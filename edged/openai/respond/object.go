@@ -22,17 +22,16 @@ func (r *Run) Object() json.RawMessage {
 			items = append(items, o.json(r))
 		}
 	}
-	list := []pair{
-		{"id", q.ID}, {"object", "response"}, {"created_at", r.created}, {"status", r.status}, {"background", q.Background},
-		{"completed_at", r.completedAt()}, {"error", r.errorJSON()}, {"incomplete_details", r.incompleteJSON()}, given("instructions", "null"),
-		given("max_output_tokens", "null"), given("max_tool_calls", "null"), {"model", r.model}, {"output", array(items)},
+	return object(
+		pair{"id", q.ID}, pair{"object", "response"}, pair{"created_at", r.created}, pair{"status", r.status}, pair{"background", q.Background},
+		pair{"completed_at", r.completedAt()}, pair{"error", r.errorJSON()}, pair{"incomplete_details", r.incompleteJSON()}, given("instructions", "null"),
+		given("max_output_tokens", "null"), given("max_tool_calls", "null"), pair{"model", r.model}, pair{"output", array(items)},
 		given("parallel_tool_calls", "true"), given("previous_response_id", "null"), given("prompt_cache_key", "null"),
-		{"reasoning", object(pair{"effort", orNull(q.effort)}, pair{"summary", orNull(q.summary)})},
-		given("safety_identifier", "null"), given("service_tier", `"default"`), {"store", q.Store}, given("temperature", "1.0"),
-		{"text", q.textJSON()}, given("tool_choice", `"auto"`), given("tools", "[]"), given("top_logprobs", "0"), given("top_p", "1.0"),
-		given("truncation", `"disabled"`), {"usage", orNull(r.usage)}, given("user", "null"), given("metadata", "{}"),
-	}
-	return object(list...)
+		pair{"reasoning", object(pair{"effort", orNull(q.effort)}, pair{"summary", orNull(q.summary)})},
+		given("safety_identifier", "null"), given("service_tier", `"default"`), pair{"store", q.Store}, given("temperature", "1.0"),
+		pair{"text", q.textJSON()}, given("tool_choice", `"auto"`), given("tools", "[]"), given("top_logprobs", "0"), given("top_p", "1.0"),
+		given("truncation", `"disabled"`), pair{"usage", orNull(r.usage)}, given("user", "null"), given("metadata", "{}"),
+	)
 }
 
 func orNull(raw json.RawMessage) json.RawMessage {

@@ -48,9 +48,6 @@ var leftOut = map[string]bool{
 	"image_generation": true, "tool_search": true,
 }
 
-// toolTypes are the types that can be sent, for messages.
-var toolTypes = []string{"function", "custom", "local_shell", "namespace"}
-
 // readTools reads the tools and the choice among them.
 func (q *Request) readTools() *Problem {
 	q.tools.byName = map[string]toolRef{}
