@@ -283,3 +283,44 @@ func TestMemoryStoreIsBounded(t *testing.T) {
 		t.Error("kept beyond its age")
 	}
 }
+
+// owning is a store that has its responses run itself.
+type owning struct{ *openai.MemoryStore }
+
+func (owning) Owns() bool { return true }
+
+// A store that owns what it has taken says when it runs; a run that was lost runs again, and the numbers go on.
+func TestOwnedBackgroundRunsWhenItsStoreSaysSo(t *testing.T) {
+	store := owning{openai.NewMemoryStore(0, 0)}
+	e := newBackground(t, func(o *openai.Options, _ *openai.View) { o.Store = store })
+	lost, cancel := context.WithCancel(t.Context())
+	e.backend = func(ctx context.Context, _ *openai.Exchange, a openai.Answer) openai.End {
+		_ = a.Head(200, sse.Clone())
+		_ = a.Data([]byte(spoken))
+		cancel()
+		<-ctx.Done()
+		return openai.End{Dispatched: openai.DispatchedYes, Code: "canceled"}
+	}
+	o := asObject(t, e.respond(later))
+	r, err := store.Get(t.Context(), "", o.ID)
+	if err != nil || r.Status != respond.Queued {
+		t.Fatal(r.Status, err)
+	}
+	if err := e.srv.Perform(lost, r, e); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if r, err = store.Get(t.Context(), "", o.ID); err != nil || r.Status != respond.InProgress {
+		t.Fatal(r.Status, err)
+	}
+	e.backend = chatter
+	if err := e.srv.Perform(t.Context(), r, e); err != nil {
+		t.Error(err)
+	}
+	if got := e.finalState(o.ID); got.Status != "completed" || got.ID != o.ID {
+		t.Error(got)
+	}
+	list := events(t, e.do("GET", "/v1/responses/"+o.ID+"?stream=true", "").body)
+	if got := types(list); !strings.HasPrefix(got, "created queued in_progress ") || !strings.HasSuffix(got, " completed") || strings.Count(got, "in_progress") != 2 {
+		t.Error(got)
+	}
+}

@@ -113,7 +113,7 @@ func (x *exchange) run(ctx context.Context) {
 	}
 	x.estimate = strconv.FormatInt(q.InputTokens, 10)
 	x.cleanHeader()
-	switch err := x.s.o.Runner.Run(ctx, q, x); {
+	switch err := x.runner().Run(ctx, q, x); {
 	case err == nil && x.decided():
 	case err == nil: // it was to go to another provider, and the client left in that moment
 		x.err = errLeft

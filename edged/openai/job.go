@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"sync"
@@ -33,11 +34,41 @@ type job struct {
 	cancel        context.CancelFunc
 	halted        atomic.Bool // the edge stops
 	status        respond.Status
+	runner        Runner
 }
 
-// newJob makes place for a job, or tells why there is none.
-func (s *Server) newJob(principal, id string) (*job, *failure) {
-	j := &job{s: s, principal: principal, id: id, status: respond.Queued}
+// Owner is a Store that has background responses run itself: a Submit is all that happens here, and whoever is granted
+// one calls Perform, on any replica and again if a run was lost.
+type Owner interface {
+	Store
+	Owns() bool
+}
+
+// Perform runs a response that a Store owns, and returns when the run is over and its end, or none if ctx ended, is in the
+// Store. by leads it through admission.
+func (s *Server) Perform(ctx context.Context, r *Stored, by Runner) error {
+	j, f := s.newJob(r.Principal, r.ID, by)
+	switch {
+	case f != nil:
+		return fmt.Errorf("perform response %s: %s", r.ID, f.message)
+	case j == nil:
+		return fmt.Errorf("perform response %s: it runs here already", r.ID)
+	}
+	defer j.over()
+	defer context.AfterFunc(ctx, func() { j.halted.Store(true); j.cancel() })()
+	s.perform(j, r, "")
+	return ctx.Err()
+}
+
+// owned tells whether the Store has background responses run itself.
+func (s *Server) owned() bool {
+	o, ok := s.o.Store.(Owner)
+	return ok && o.Owns()
+}
+
+// newJob makes place for a job, or tells why there is none; neither: it runs already.
+func (s *Server) newJob(principal, id string, by Runner) (*job, *failure) {
+	j := &job{s: s, principal: principal, id: id, status: respond.Queued, runner: by}
 	s.jobs.mu.Lock()
 	defer s.jobs.mu.Unlock()
 	switch {
@@ -137,9 +168,12 @@ func (x *exchange) submit(ctx context.Context) (abort bool) {
 
 // submit stores a response and starts its job; the response that there is already takes its place.
 func (s *Server) submit(ctx context.Context, r *Stored, key string) (*Stored, *failure) {
-	j, f := s.newJob(r.Principal, r.ID)
-	if f != nil {
-		return nil, f
+	var j *job
+	if !s.owned() {
+		var f *failure
+		if j, f = s.newJob(r.Principal, r.ID, s.o.Runner); f != nil {
+			return nil, f
+		}
 	}
 	before, err := s.o.Store.Submit(ctx, r)
 	if j != nil && (err != nil || before != nil) {
@@ -153,6 +187,8 @@ func (s *Server) submit(ctx context.Context, r *Stored, key string) (*Stored, *f
 		return nil, &failure{kind: kindConflict, message: "This Idempotency-Key was used for a different response. Use another key.", dispatched: DispatchedNo}
 	case before != nil:
 		return before, nil
+	case s.owned():
+		return r, nil
 	case j == nil: // it was forgotten while it still ran
 		return nil, &failure{kind: kindConflict, message: refusals["in_progress_elsewhere"].message, dispatched: DispatchedNo}
 	}

@@ -107,6 +107,14 @@ func (x *exchange) respondAnew(to *Provider) error {
 	return x.deliver([]respond.Event{p.run.Waiting()}, respond.InProgress)
 }
 
+// runner leads the request through admission.
+func (x *exchange) runner() Runner {
+	if x.inBackground() {
+		return x.resp.job.runner
+	}
+	return x.s.o.Runner
+}
+
 // headResponse takes the head of a backend's answer. false: it is an error, and passed on as such.
 func (x *exchange) headResponse(status int, events bool) bool {
 	a, p := &x.answer, x.resp
