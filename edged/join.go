@@ -78,7 +78,11 @@ func publicView(c *configs.Cluster) (*openai.View, error) {
 		if err != nil {
 			return nil, fmt.Errorf("model %s: generation: %w", c.Models[i].ID, err)
 		}
-		v.Models = append(v.Models, openai.Model{ID: fsm.ModelID(c.Models[i].ID), Generation: policy})
+		m := openai.Model{ID: fsm.ModelID(c.Models[i].ID), Generation: policy}
+		for id, served := range c.Models[i].Providers {
+			m.Candidates = append(m.Candidates, openai.Candidate{Provider: id, Served: served})
+		}
+		v.Models = append(v.Models, m)
 	}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
@@ -95,6 +99,9 @@ func publicView(c *configs.Cluster) (*openai.View, error) {
 	}
 	for _, t := range c.OpenAI.PrincipalTokens {
 		v.Tokens = append(v.Tokens, openai.Token{Ref: t.TokenRef, SHA256: t.TokenHashSHA256, Principal: t.PrincipalRef})
+	}
+	for _, p := range c.OpenAI.Principals {
+		v.Principals = append(v.Principals, openai.Principal{Ref: p.Ref, Models: p.Models, Operator: p.Operator})
 	}
 	return v, nil
 }

@@ -23,11 +23,11 @@ func (x *exchange) account() {
 	if a.firstByte > 0 {
 		by.FirstByte(a.firstByte)
 	}
-	if c := a.reader.count; c.in > 0 || c.out > 0 {
+	if u := x.Used(); u.Told && x.model != nil {
 		if x.catalog.CountTokens {
-			m.Usage(metrics.UsageKey{Principal: x.who.principal, Token: x.who.token, Model: name, Provider: provider}).Add(c.in, c.out)
+			m.Usage(metrics.UsageKey{Principal: x.who.principal, Token: x.who.token, Model: name, Provider: provider}).Add(u.Prompt, u.Completion)
 		}
-		x.model.scale.learn(x.raw, c.in)
+		x.model.scale.learn(x.raw, u.Prompt)
 	}
 	if x.s.o.Logger.Enabled(context.Background(), slog.LevelDebug) {
 		x.s.o.Logger.Debug("request", "request", x.shown, "admission", x.id, "route", x.route.path, "model", shown(x.name), "provider", provider,

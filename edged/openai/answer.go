@@ -53,6 +53,9 @@ func (a *answer) keep(old *answer) {
 		a.reader.out = r.out[:0]
 	}
 	a.reader.from, a.reader.to, a.reader.held = r.from[:0], r.to[:0], r.held[:0]
+	if cap(r.sieve.rest) <= bufferKept && cap(r.sieve.out) <= bufferKept {
+		a.reader.sieve.rest, a.reader.sieve.out = r.sieve.rest[:0], r.sieve.out[:0]
+	}
 }
 
 // begin prepares for another backend's answer.
@@ -94,6 +97,7 @@ func (x *exchange) Head(status int, h http.Header) error {
 		a.reader.doc = docOff
 	} else {
 		a.reader.reset(events, served, x.name)
+		a.reader.sieve.on = events && x.hides
 	}
 	if x.resp != nil && x.headResponse(status, events) {
 		return nil

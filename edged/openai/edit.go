@@ -26,7 +26,7 @@ type edit struct {
 // plan notes what of the body must change for the model's policy: all places of the model's name, and what the policy
 // adds or caps. The edits are in the order of the body.
 func (x *exchange) plan() {
-	x.edits, x.added = x.edits[:0], x.added[:0]
+	x.edits, x.added, x.hides = x.edits[:0], x.added[:0], false
 	policy := x.model.policy
 	switch {
 	case x.route.embeds:
@@ -34,9 +34,15 @@ func (x *exchange) plan() {
 	case x.route.messages:
 		policy = messagesPolicy(policy)
 	}
+	asks, asked := x.asksUsage(), false
 	for _, m := range x.scan.members {
 		if m.key == keyModel {
 			x.edits = append(x.edits, edit{from: m.from, to: m.to, model: true})
+			continue
+		}
+		if m.key == keyStreamOptions && asks {
+			asked = true
+			x.askUsage(m)
 			continue
 		}
 		for i := range policy {
@@ -49,6 +55,10 @@ func (x *exchange) plan() {
 		if !x.states(&policy[i]) {
 			x.added = append(x.added, &policy[i])
 		}
+	}
+	if asks && !asked {
+		x.hides = true
+		x.added = append(x.added, &param{name: "stream_options", value: wantUsage})
 	}
 }
 

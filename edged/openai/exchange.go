@@ -39,6 +39,8 @@ type exchange struct {
 	added     []*param
 	raw       int64  // estimated input tokens, uncorrected
 	estimate  string // and corrected, for the header
+	class     string // normal, long, for the header
+	hides     bool   // the chunk with a stream's usage is not for the client
 	hash      hash.Hash
 
 	resp     *responding // of POST /v1/responses; else nil
@@ -104,6 +106,7 @@ func (x *exchange) run(ctx context.Context) {
 		ID: fsm.RequestID(x.id), Model: x.model.id, Needs: x.route.needs,
 		InputTokens: x.model.scale.apply(x.raw), Fingerprint: x.fingerprint(),
 		Provider: x.model.provider, Served: x.model.served,
+		Principal: fsm.PrincipalID(x.who.principal), Token: x.who.token, Metered: x.catalog.CountTokens,
 	}
 	if t := x.catalog.LongThreshold; t > 0 && q.InputTokens >= t {
 		q.Class = fsm.ClassLong
@@ -111,6 +114,7 @@ func (x *exchange) run(ctx context.Context) {
 	if x.streams && !x.inBackground() {
 		q.Tick = x.s.o.QueueKeepalive
 	}
+	x.class = q.Class.String()
 	x.estimate = strconv.FormatInt(q.InputTokens, 10)
 	x.cleanHeader()
 	switch err := x.runner().Run(ctx, q, x); {

@@ -48,6 +48,7 @@ const (
 //	status, error.type, error.code, outcome in the metrics, retry
 var (
 	kindQueueFull    = kind{429, classBusy, "queue_full", metrics.OutcomeQueueFull, retryLater}
+	kindPrincipal    = kind{429, classBusy, "principal_limit", metrics.OutcomeQueueFull, retryLater}
 	kindQueueTimeout = kind{503, classServer, "queue_timeout", metrics.OutcomeQueueTimeout, retryLater}
 	kindUnavailable  = kind{503, classServer, "provider_unavailable", metrics.OutcomeUnavailable, retryLater}
 	kindNoLeader     = kind{503, classServer, "no_leader", metrics.OutcomeOverloaded, retryLater}
@@ -79,6 +80,7 @@ var refusals = map[string]struct {
 	message string
 }{
 	"queue_full":            {kindQueueFull, "The queue is full. Try again after the time in Retry-After, or ask the operator to raise provider_pool.max_queue or to add capacity."},
+	"principal_limit":       {kindPrincipal, "As many of your requests are in progress and wait as may at the same time. Try again after the time in Retry-After, or ask the operator to raise the limits of your principal in openai.principals."},
 	"queue_timeout":         {kindQueueTimeout, "The request waited for a free slot until its deadline. Try again later, or ask the operator to raise provider_pool.queue_timeout_ms or to add capacity."},
 	"unavailable":           {kindUnavailable, "No provider of this model is connected and healthy. Try again later; the operator sees the cause with 'iopctl providers list -o wide'."},
 	"draining":              {kindUnavailable, "All providers of this model are being drained for maintenance. Try again later."},

@@ -47,6 +47,7 @@ func (x *exchange) ours(h http.Header) {
 	h["X-Request-Id"] = []string{x.shown}
 	if x.estimate != "" {
 		h["X-Iop-Estimated-Tokens"] = []string{x.estimate}
+		h["X-Iop-Class"] = []string{x.class}
 	}
 }
 

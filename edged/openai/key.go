@@ -9,6 +9,7 @@ const (
 	keyStream
 	keyText  // messages, prompt, input, suffix, instructions, system: text for the model
 	keyTools // tools, functions: text whose names count too
+	keyStreamOptions
 	// From here on: what a generation policy can set.
 	keyMaxTokens
 	keyMaxCompletion
@@ -36,6 +37,8 @@ func keyOf(b []byte) key {
 		return keyText
 	case "tools", "functions":
 		return keyTools
+	case "stream_options":
+		return keyStreamOptions
 	case "max_tokens":
 		return keyMaxTokens
 	case "max_completion_tokens":

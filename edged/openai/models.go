@@ -3,7 +3,6 @@ package openai
 import (
 	"net/http"
 	"net/url"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -18,34 +17,17 @@ func (m *model) json(b []byte) []byte {
 	return append(b, `,"owned_by":"iop"}`...)
 }
 
-// listModels is the answer of GET /v1/models, by id.
-func listModels(models map[string]*model) []byte {
-	ids := make([]string, 0, len(models))
-	for id := range models {
-		ids = append(ids, id)
-	}
-	sort.Strings(ids)
-	b := []byte(`{"object":"list","data":[`)
-	for i, id := range ids {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = models[id].json(b)
-	}
-	return append(b, "]}\n"...)
-}
-
 // serveModel answers GET /v1/models/{id}. The id may hold slashes and colons, plain or percent-encoded.
-func (s *Server) serveModel(w http.ResponseWriter, r *http.Request, c *catalog) *failure {
+func (s *Server) serveModel(w http.ResponseWriter, r *http.Request, c *catalog, who caller) *failure {
 	id, err := url.PathUnescape(strings.TrimPrefix(r.URL.EscapedPath(), modelsPath))
 	if err != nil {
 		return &failure{kind: kindMalformed, message: "The model's id is not percent-encoded correctly."}
 	}
 	m := c.models[id]
-	if m == nil {
+	if m == nil || !c.may(who, m) {
 		return noModel(id)
 	}
-	writeJSON(w, http.StatusOK, append(m.json(nil), '\n'))
+	writeJSON(w, http.StatusOK, append(c.modelJSON(nil, m, c.allowed[who.principal]), '\n'))
 	return nil
 }
 

@@ -107,6 +107,9 @@ func (x *exchange) readModel() *failure {
 		}
 		return noModel(x.name)
 	}
+	if !x.catalog.may(x.who, x.model) {
+		return noModel(x.model.name)
+	}
 	x.name = x.model.name
 	return nil
 }

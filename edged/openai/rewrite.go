@@ -28,13 +28,15 @@ type reader struct {
 	keyN  int
 	num   int64
 	count counts
+	more  bool  // in an object of details inside the usage object
+	sieve sieve // what is not for the client
 }
 
 // counts are the tokens that a backend reported last; -1 = it said nothing.
-type counts struct{ in, out int64 }
+type counts struct{ in, out, cached, reasoning int64 }
 
 // keyBytesMax is longer than every key that is looked for.
-const keyBytesMax = 24
+const keyBytesMax = 32
 
 // field is what the value at hand means.
 type field uint8
@@ -47,6 +49,9 @@ const (
 	fieldInner
 	fieldIn
 	fieldOut
+	fieldDetails
+	fieldCached
+	fieldReasoning
 )
 
 // docState is where in a JSON document the reader is.
@@ -70,7 +75,8 @@ const (
 func (r *reader) reset(events bool, served, key string) {
 	*r = reader{
 		events: events, from: r.from[:0], to: r.to[:0], out: r.out[:0], held: r.held[:0],
-		count: counts{in: -1, out: -1},
+		count: counts{in: -1, out: -1, cached: -1, reasoning: -1},
+		sieve: sieve{rest: r.sieve.rest[:0], out: r.sieve.out[:0]},
 	}
 	if served != key {
 		r.from = append(r.from, served...)
@@ -80,6 +86,15 @@ func (r *reader) reset(events bool, served, key string) {
 
 // write takes the next bytes and returns those to be sent now: p itself or a buffer that is valid until the next call.
 func (r *reader) write(p []byte) []byte {
+	out := r.read(p)
+	if !r.sieve.on {
+		return out
+	}
+	return r.sieve.write(out)
+}
+
+// read takes the next bytes and returns those to be sent now, p itself or a buffer, whoever they are for.
+func (r *reader) read(p []byte) []byte {
 	r.out, r.start = r.out[:0], 0
 	if r.events {
 		r.stream(p)
@@ -103,8 +118,8 @@ func (r *reader) end() []byte {
 		r.counted()
 	}
 	r.doc = docOff
-	r.out = append(r.out[:0], r.held...)
-	r.held = r.held[:0]
+	r.out = append(append(r.out[:0], r.sieve.rest...), r.held...)
+	r.held, r.sieve.rest = r.held[:0], r.sieve.rest[:0]
 	return r.out
 }
 
@@ -187,7 +202,7 @@ func (r *reader) pass(p []byte, i, end int) int {
 		case '{', '[':
 			r.depth++
 		case '}', ']':
-			if r.depth <= 4 {
+			if r.depth <= 5 {
 				r.between(p, i)
 				return i
 			}
@@ -199,7 +214,7 @@ func (r *reader) pass(p []byte, i, end int) int {
 
 // looking tells whether keys at this depth can mean something.
 func (r *reader) looking() bool {
-	return r.depth == 1 || r.depth == 2 && r.inner || r.depth == r.usage && r.depth > 0
+	return r.depth == 1 || r.depth == 2 && r.inner || r.depth > 0 && (r.depth == r.usage || r.more && r.depth == r.usage+1)
 }
 
 // between takes a byte that is not inside a string or number.
@@ -234,14 +249,18 @@ func (r *reader) between(p []byte, i int) {
 			r.inner, r.inKey, r.field = true, true, fieldNone
 		} else if r.field == fieldUsage && c == '{' && (r.depth == 2 || r.depth == 3 && r.inner) {
 			r.usage, r.inKey, r.field = r.depth, true, fieldNone
+		} else if r.field == fieldDetails && c == '{' && r.usage > 0 && r.depth == r.usage+1 {
+			r.more, r.inKey, r.field = true, true, fieldNone
 		}
 	case '}', ']':
 		if r.depth--; r.depth == 1 {
-			r.usage, r.inner, r.inKey, r.field = 0, false, false, fieldNone
+			r.usage, r.more, r.inner, r.inKey, r.field = 0, false, false, false, fieldNone
 		} else if r.depth <= 0 {
 			r.doc = docOff
 		} else if r.depth < r.usage {
-			r.usage, r.inKey, r.field = 0, false, fieldNone
+			r.usage, r.more, r.inKey, r.field = 0, false, false, fieldNone
+		} else if r.depth == r.usage {
+			r.more, r.inKey, r.field = false, false, fieldNone
 		}
 	case ',':
 		if r.looking() {
@@ -256,7 +275,7 @@ func (r *reader) between(p []byte, i int) {
 		switch {
 		case r.depth == 0:
 			r.doc = docOff
-		case '0' <= c && c <= '9' && r.usage > 0 && r.depth == r.usage && r.field != fieldNone:
+		case '0' <= c && c <= '9' && r.usage > 0 && r.looking() && r.field != fieldNone:
 			r.doc, r.num = docNumber, int64(c-'0')
 		}
 	}
@@ -282,6 +301,22 @@ func (r *reader) named() {
 		if r.depth == 1 {
 			r.field = fieldError
 		}
+	case "prompt_tokens_details", "completion_tokens_details", "input_tokens_details", "output_tokens_details":
+		if r.depth == r.usage {
+			r.field = fieldDetails
+		}
+	case "cached_tokens":
+		if r.more {
+			r.field = fieldCached
+		}
+	case "reasoning_tokens":
+		if r.more {
+			r.field = fieldReasoning
+		}
+	case "cache_read_input_tokens":
+		if r.depth == r.usage {
+			r.field = fieldCached
+		}
 	case "prompt_tokens", "input_tokens":
 		if r.depth == r.usage {
 			r.field = fieldIn
@@ -300,6 +335,10 @@ func (r *reader) counted() {
 		r.count.in = r.num
 	case fieldOut:
 		r.count.out = r.num
+	case fieldCached:
+		r.count.cached = r.num
+	case fieldReasoning:
+		r.count.reasoning = r.num
 	}
 	r.doc = docOpen
 }

@@ -113,15 +113,20 @@ func (s *Server) serveReady(w http.ResponseWriter) {
 
 func (s *Server) serveModels(w http.ResponseWriter, r *http.Request) {
 	c := s.catalog.Load()
-	if _, ok := c.identify(r.Header); !ok {
+	who, ok := c.identify(r.Header)
+	if !ok {
 		s.tell(w, badKey(r.Header))
 		return
 	}
 	if r.URL.Path == "/v1/models" {
-		writeJSON(w, http.StatusOK, c.list)
+		list := c.list
+		if a := c.allowed[who.principal]; a != nil {
+			list = a.list
+		}
+		writeJSON(w, http.StatusOK, list)
 		return
 	}
-	if f := s.serveModel(w, r, c); f != nil {
+	if f := s.serveModel(w, r, c, who); f != nil {
 		s.tell(w, f)
 	}
 }

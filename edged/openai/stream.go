@@ -67,7 +67,7 @@ func (r *reader) endLine(p []byte, i int, blank bool) {
 	}
 	if blank {
 		r.open = false
-		r.doc, r.depth, r.usage, r.inner, r.inKey, r.field = docStart, 0, 0, false, false, fieldNone
+		r.doc, r.depth, r.usage, r.more, r.inner, r.inKey, r.field = docStart, 0, 0, false, false, false, fieldNone
 	}
 }
 

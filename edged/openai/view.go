@@ -19,6 +19,8 @@ type View struct {
 	LongThreshold int64
 	// Tokens are who may call; none = anyone may.
 	Tokens []Token
+	// Principals are those that may not use all models, or that are told more.
+	Principals []Principal
 	// CountTokens: the tokens that backends report are counted per token.
 	CountTokens  bool
 	ProviderAuth ProviderAuth
@@ -30,7 +32,12 @@ type Model struct {
 	Created int64 // Unix seconds, for the list of models; 0 = the time of Swap
 	// Generation is the model's policy as a JSON object: defaults, and caps where the key begins with max_. nil = none.
 	Generation json.RawMessage
+	// Candidates are the providers that serve it. Operators are told.
+	Candidates []Candidate
 }
+
+// Candidate is a provider and the model's name there.
+type Candidate struct{ Provider, Served string }
 
 // Provider says how a provider is reached.
 type Provider struct {
@@ -53,6 +60,13 @@ type Token struct {
 	Principal string
 }
 
+// Principal is what one principal may see and use.
+type Principal struct {
+	Ref      string
+	Models   []string // names that it may use, provider:ID for a direct one; empty = all
+	Operator bool     // the list of models tells it of their candidates
+}
+
 // ProviderAuth passes a caller's own key for the backend on.
 type ProviderAuth struct {
 	Enabled      bool
@@ -69,16 +83,18 @@ type catalog struct {
 	direct    map[string]*model // by the whole name, of the providers that can be addressed directly
 	providers map[fsm.ProviderID]Provider
 	tokens    []token
+	allowed   map[string]*allowed
 	list      []byte // answer of GET /v1/models
 }
 
 // model is a Model made ready for use.
 type model struct {
-	id      fsm.ModelID
-	name    string // as clients write it; only a direct one differs from the id
-	created int64
-	policy  []param
-	scale   *scale // of its token estimates; kept from view to view
+	id         fsm.ModelID
+	name       string // as clients write it; only a direct one differs from the id
+	created    int64
+	policy     []param
+	candidates []Candidate
+	scale      *scale // of its token estimates; kept from view to view
 
 	// Of a direct one, else "":
 	provider fsm.ProviderID
@@ -113,13 +129,17 @@ func (s *Server) Swap(v *View) error {
 	if c.ProviderAuth.Enabled && (c.ProviderAuth.FromHeader == "" || c.ProviderAuth.TargetHeader == "") {
 		return fmt.Errorf("provider_auth: from_header and target_header must be given")
 	}
-	c.list = listModels(c.models)
+	c.list = c.listModels(nil)
+	c.allowed = make(map[string]*allowed, len(v.Principals))
+	for i := range v.Principals {
+		c.allowed[v.Principals[i].Ref] = c.newAllowed(&v.Principals[i])
+	}
 	s.catalog.Store(c)
 	return nil
 }
 
 func newModel(v *Model) (*model, error) {
-	m := &model{id: v.ID, name: string(v.ID), created: v.Created, scale: &scale{}}
+	m := &model{id: v.ID, name: string(v.ID), created: v.Created, scale: &scale{}, candidates: inOrder(v.Candidates)}
 	if m.created == 0 {
 		m.created = time.Now().Unix()
 	}
