@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"iop/fsm"
@@ -9,12 +10,13 @@ import (
 
 // Audit is what Check found in order.
 type Audit struct {
-	Entries   int    // read, each with its checksum
-	Replayed  int    // applied from the oldest base on
-	Checked   int    // states whose invariants were checked
-	Snapshots int    // whose digest the replayed state had
-	From, To  uint64 // indexes of the states
-	Digest    string // of the last state, in hex
+	Entries   int         // read, each with its checksum
+	Replayed  int         // applied from the oldest base on
+	Checked   int         // states whose invariants were checked
+	Snapshots int         // whose digest the replayed state had
+	From, To  uint64      // indexes of the states
+	Digest    string      // of the last state, in hex
+	Stored    *VaultCheck // the stored responses; nil = they were not looked at, since a running replica has them open
 }
 
 // Check replays everything from the oldest base to the end, checks the invariants after every each-th command (1 = all),
@@ -68,6 +70,15 @@ func (p *Past) Check(ctx context.Context, each int, say func(string)) (*Audit, e
 	a.Entries += int(w.at - oldest)
 	a.Replayed = int(w.at - oldest)
 	a.Digest = fmt.Sprintf("%x", w.machine.Digest())
+	a.Stored, err = p.checkStored(ctx)
+	switch {
+	case errors.Is(err, errVaultInUse):
+		say("stored responses are in use by a running replica: not looked at")
+	case err != nil:
+		return nil, err
+	case a.Stored.Responses > 0:
+		say(fmt.Sprintf("%d stored responses are whole and those of the last state", a.Stored.Responses))
+	}
 	return a, nil
 }
 

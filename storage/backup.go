@@ -2,12 +2,15 @@ package storage
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"os"
 	"time"
 
 	"iop/fsm"
@@ -20,10 +23,11 @@ import (
 //	| 8 bytes  | 4, LE  | JSON              | 4, LE   | ends with its hash   |
 //	+----------+--------+-------------------+--------+----------------------+
 //
-// It is the state after one entry; the log is not in it.
+// It is the state after one entry; the log is not in it. With stored responses the format is 2, the head has the length of
+// the state, and a copy of the responses comes behind it: vaultcopy.go.
 const (
 	backupMagic   = "iopback1"
-	backupFormat  = 1
+	backupFormat  = 2
 	backupHeadMax = 64 << 10
 )
 
@@ -35,16 +39,27 @@ type BackupInfo struct {
 	Program string    `json:"program"` // version that wrote it
 	Index   uint64    `json:"index"`   // of the last entry that is in it
 	Term    uint64    `json:"term"`
-	Level   uint32    `json:"level"` // feature level of the state
-	Taken   time.Time `json:"taken"` // by the clock of the machine that wrote it
+	Level   uint32    `json:"level"`                  // feature level of the state
+	Taken   time.Time `json:"taken"`                  // by the clock of the machine that wrote it
+	State   int64     `json:"state_bytes,omitempty"`  // of the state, if something comes behind it
+	Stored  int64     `json:"stored_bytes,omitempty"` // of the file with the stored responses; 0 = there are none
 }
 
 // Backup writes the state that this replica has now, of one index, while it goes on.
 func (s *Store) Backup(to io.Writer) (BackupInfo, error) {
-	s.replica.mu.RLock()
+	s.replica.mu.RLock() // nothing is applied meanwhile, so both are of one entry
 	img := s.replica.machine.Image()
+	stored, err := s.vault.copy(img.Index)
 	s.replica.mu.RUnlock()
-	return writeBackup(to, img, BackupInfo{Cluster: s.Cluster(), Replica: s.options.Replica, Program: s.options.Version})
+	info := BackupInfo{Cluster: s.Cluster(), Replica: s.options.Replica, Program: s.options.Version}
+	if err != nil {
+		return info, err
+	}
+	if stored == nil {
+		return writeBackup(to, img, info, nil)
+	}
+	info, err = writeBackup(to, img, info, stored)
+	return info, errors.Join(err, stored.close())
 }
 
 // BackupDirectory writes the state in the directory of a stopped, crashed or copied replica; it is not changed. The
@@ -54,12 +69,55 @@ func BackupDirectory(dir, program string, to io.Writer) (BackupInfo, error) {
 	if err != nil {
 		return BackupInfo{}, err
 	}
-	return writeBackup(to, m.Image(), BackupInfo{Cluster: info.Cluster, Replica: info.Replica, Program: program})
+	out := BackupInfo{Cluster: info.Cluster, Replica: info.Replica, Program: program}
+	if len(m.Responses()) == 0 {
+		return writeBackup(to, m.Image(), out, nil)
+	}
+	return backupStored(dir, m, out, to)
 }
 
-func writeBackup(to io.Writer, img *fsm.Image, info BackupInfo) (BackupInfo, error) {
+// backupStored writes the backup of a directory with stored responses.
+func backupStored(dir string, m *fsm.Machine, info BackupInfo, to io.Writer) (_ BackupInfo, err error) {
+	scratch, err := os.MkdirTemp("", "iop-backup-")
+	if err != nil {
+		return info, fmt.Errorf("make a directory for the stored responses: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	p, err := openPast(dir)
+	if err != nil {
+		return info, err
+	}
+	_, err = p.exportStored(context.Background(), scratch)
+	if err = errors.Join(err, p.Close()); err != nil {
+		return info, err
+	}
+	v, err := openVault(scratch, nil)
+	if err != nil {
+		return info, err
+	}
+	v.start()
+	defer func() { err = errors.Join(err, v.stop(0)) }()
+	stored, err := v.copy(0)
+	if err != nil {
+		return info, err
+	}
+	defer func() { err = errors.Join(err, stored.close()) }()
+	return writeBackup(to, m.Image(), info, stored)
+}
+
+func writeBackup(to io.Writer, img *fsm.Image, info BackupInfo, stored *vaultCopy) (BackupInfo, error) {
+	var state bytes.Buffer
+	if stored != nil {
+		if err := writeImage(&state, info.Cluster, img); err != nil {
+			return info, err
+		}
+		info.State, info.Stored = int64(state.Len()), stored.size-int64(vaultTail)
+	}
 	info.Format, info.Index, info.Term, info.Taken = backupFormat, img.Index, img.Term, time.Now().UTC().Truncate(time.Millisecond)
 	info.Level = max(img.Level, fsm.LevelFirst)
+	if stored == nil {
+		info.Format = 1
+	}
 	text, err := json.Marshal(info)
 	if err != nil {
 		return info, fmt.Errorf("encode the head of the backup: %w", err)
@@ -70,24 +128,38 @@ func writeBackup(to io.Writer, img *fsm.Image, info BackupInfo) (BackupInfo, err
 	if _, err := to.Write(head); err != nil {
 		return info, fmt.Errorf("write backup: %w", err)
 	}
-	return info, writeImage(to, info.Cluster, img)
+	if stored == nil {
+		return info, writeImage(to, info.Cluster, img)
+	}
+	if _, err := state.WriteTo(to); err != nil {
+		return info, fmt.Errorf("write backup: %w", err)
+	}
+	return info, stored.write(to)
 }
 
 // ReadBackup reads a backup to its end and verifies all of it. Errors: ErrDamaged, ErrNewer, and those of from.
 func ReadBackup(from io.Reader) (*fsm.Image, BackupInfo, error) {
-	img, info, err := readBackup(bufio.NewReader(from))
+	img, info, err := readBackup(bufio.NewReader(from), io.Discard)
 	if err != nil {
 		return nil, info, fmt.Errorf("read backup: %w", err)
 	}
 	return img, info, nil
 }
 
-func readBackup(from io.Reader) (*fsm.Image, BackupInfo, error) {
+// readBackup writes the file with the stored responses, if there are some.
+func readBackup(from io.Reader, stored io.Writer) (*fsm.Image, BackupInfo, error) {
 	info, err := readBackupHead(from)
 	if err != nil {
 		return nil, info, err
 	}
-	cluster, img, err := readImage(from)
+	state := from
+	if info.State > 0 {
+		state = io.LimitReader(from, info.State)
+	}
+	cluster, img, err := readImage(state)
+	if err == nil && info.State > 0 {
+		err = readVault(from, info.Stored, stored)
+	}
 	switch {
 	case err != nil:
 		return nil, info, err
@@ -128,7 +200,7 @@ func readBackupHead(from io.Reader) (info BackupInfo, err error) {
 	switch {
 	case info.Format > backupFormat:
 		return info, fmt.Errorf("%w: backup of format %d, written by version %q, this one reads %d; use that version or a newer one", ErrNewer, info.Format, info.Program, backupFormat)
-	case info.Format < 1 || info.Cluster == "":
+	case info.Format < 1 || info.Cluster == "" || (info.Format > 1) != (info.State > 0) || info.Stored < 0:
 		return info, fmt.Errorf("%w: its head is incomplete", errBackupDamaged)
 	case info.Level > levelMax:
 		return info, fmt.Errorf("%w: backup of feature level %d, written by version %q, this one knows %d; use that version or a newer one", ErrNewer, info.Level, info.Program, levelMax)

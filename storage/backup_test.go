@@ -76,7 +76,7 @@ func TestNewerBackupIsRefused(t *testing.T) {
 	img := fsm.New().Image()
 	img.Index, img.Term, img.Level = 3, 1, fsm.LevelMax+1
 	var b bytes.Buffer
-	if _, err := writeBackup(&b, img, BackupInfo{Cluster: "c", Replica: "e1", Program: "v9"}); err != nil {
+	if _, err := writeBackup(&b, img, BackupInfo{Cluster: "c", Replica: "e1", Program: "v9"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := ReadBackup(&b); !errors.Is(err, ErrNewer) || !bytes.Contains([]byte(err.Error()), []byte(`"v9"`)) {

@@ -184,6 +184,10 @@ func (x *crashes) look(dir string) error {
 		return errors.New("it opens with another state than it is inspected with")
 	}
 	checked(x.t, s)
+	s.View(func(m *fsm.Machine) { _, err = compareVault(s.vault, m) })
+	if err != nil {
+		return err
+	}
 	_, err = s.OpenSession(within(x.t), "after", nil)
 	return err
 }

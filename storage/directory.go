@@ -21,6 +21,7 @@ import (
 //	lock            held by the process that has the directory open
 //	identity.json   identity.go
 //	log.db          bbolt: raft's log and its term and vote, with checksums: seal.go
+//	responses.db    bbolt: payloads of stored responses: vault.go; not there before the first one
 //	snapshots/      INDEX-TERM.snap, the newest three and some older ones that the log reaches back to: snapstore.go, bases.go
 //	*.tmp           of a write that a crash interrupted; removed at the next start
 const (

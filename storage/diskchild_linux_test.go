@@ -66,6 +66,10 @@ func (c *client) start(ctx context.Context) error {
 		return fmt.Errorf("config: %v %w", o.Code, err)
 	}
 	c.acknowledged()
+	if _, err = c.store.Do(ctx, &fsm.RaiseLevel{Level: 4}); err != nil {
+		return err
+	}
+	c.acknowledged()
 	if c.session, err = c.store.OpenSession(ctx, "e1", nil); err != nil {
 		return err
 	}
@@ -90,12 +94,39 @@ func (c *client) round(ctx context.Context, i int) error {
 	c.acknowledged()
 	c.leases = append(c.leases, o.Grant.Lease)
 	if i%2 == 0 {
-		return nil
+		return c.respond(ctx, i)
 	}
 	if o, err = c.session.Do(ctx, &fsm.Release{Lease: c.leases[i/2]}); err != nil || o.Code != fsm.Returned {
 		return fmt.Errorf("release: %v %w", o.Code, err)
 	}
 	c.acknowledged()
+	return nil
+}
+
+// respond submits a background response, says something, ends every other one, and forgets the one before the last.
+func (c *client) respond(ctx context.Context, i int) error {
+	name := func(i int) string { return fmt.Sprintf("x%d-%d", c.session.ID(), i) }
+	list := []fsm.Command{submit(name(i)), nil, nil}
+	if i%4 == 0 {
+		list = list[:2]
+	}
+	if i >= 4 {
+		list = append(list, &fsm.Forget{Response: fsm.ResponseID(name(i - 4))})
+	}
+	for j, cmd := range list {
+		switch {
+		case cmd != nil:
+		case j == 1:
+			cmd = say(c.store, name(i), 1, fsm.ResponseInProgress)
+		default:
+			cmd = say(c.store, name(i), 2, fsm.ResponseCompleted)
+		}
+		o, err := c.session.Do(ctx, cmd)
+		if err != nil || o.Code != fsm.Queued && o.Code != fsm.Done {
+			return fmt.Errorf("response %d: %v %w", j, o.Code, err)
+		}
+		c.acknowledged()
+	}
 	return nil
 }
 

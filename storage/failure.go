@@ -43,6 +43,12 @@ func tooLarge(c fsm.Command) error {
 		size = len(c.Request) + len(c.Model)
 	case *fsm.Cancel:
 		size = len(c.Request)
+	case *fsm.Submit:
+		size = len(c.Request.Model) + payloadBytes(&c.Payload)
+	case *fsm.Progress:
+		size = payloadBytes(&c.Payload)
+	case *fsm.Keep:
+		size = payloadBytes(&c.Payload)
 	case *fsm.SetHealth:
 		size = len(c.Cause)
 	case *fsm.RegisterNode:

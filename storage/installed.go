@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/hashicorp/raft"
 )
@@ -41,6 +42,18 @@ func (s *snapStore) outdated(index, term uint64) (bool, error) {
 		return false, fmt.Errorf("%w: snapshot and log are of different histories at entry %d", ErrDamaged, index)
 	}
 	return false, nil
+}
+
+// unpack puts the stored responses that came behind a snapshot of the leader in the place of the own ones. It comes first:
+// if the snapshot is not put in place after all, the log goes on from where the own state is, and what it would write is
+// known.
+func (s *snapStore) unpack(temporary string) error {
+	stored := filepath.Join(s.dir, vaultDB+temporarySuffix)
+	found, err := splitVault(temporary, stored)
+	if err != nil || !found {
+		return err
+	}
+	return s.vault.replace(stored)
 }
 
 // install verifies the leader's snapshot, written to a temporary file, and has the log name it.

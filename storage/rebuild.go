@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ type Rebuilt struct {
 	Waiters  int          `json:"waiters"` // detached; their clients find their places for the reattach window
 	Members  []Member     `json:"members"` // of recover: those that the log named; "" = unknown
 	Kept     string       `json:"kept"`    // of recover: where the old directory is now
+
+	stored string // file with the stored responses; "" = there are none
 }
 
 // Restore makes an empty or missing directory that of a new cluster whose only voter is replica, with the state of a
@@ -35,11 +38,19 @@ type Rebuilt struct {
 // are ended; that of an edge with the id of the replica ends when it opens its next. Errors: ErrDamaged, ErrNewer, or
 // that the directory is not empty.
 func Restore(backup io.Reader, dir, replica, program string) (*Rebuilt, error) {
-	img, info, err := ReadBackup(backup)
+	scratch, err := os.CreateTemp("", "iop-restore-*.db")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make a file for the stored responses: %w", err)
+	}
+	defer func() { _ = os.Remove(scratch.Name()) }()
+	img, info, err := readBackup(bufio.NewReader(backup), scratch)
+	if err = errors.Join(err, scratch.Close()); err != nil {
+		return nil, fmt.Errorf("read backup: %w", err)
 	}
 	r := &Rebuilt{Dir: dir, Replica: replica, Was: info.Cluster, Members: []Member{}}
+	if info.Stored > 0 {
+		r.stored = scratch.Name()
+	}
 	if err := r.build(dir, program, img); err != nil {
 		return nil, fmt.Errorf("restore into %s: %w", dir, err)
 	}
@@ -72,6 +83,11 @@ func (r *Rebuilt) build(dir, program string, img *fsm.Image) (err error) {
 	r.Cluster = d.identity.Cluster
 	if img, err = r.begin(img); err != nil {
 		return err
+	}
+	if r.stored != "" {
+		if err := r.store(d, img.Index); err != nil {
+			return err
+		}
 	}
 	name, err := r.snapshot(d, img)
 	if err != nil {
@@ -136,6 +152,14 @@ func (r *Rebuilt) begin(img *fsm.Image) (*fsm.Image, error) {
 	return next, nil
 }
 
+// store puts the stored responses in place, as those of the state after entry index.
+func (r *Rebuilt) store(d *directory, index uint64) error {
+	if err := copyStored(r.stored, d.file(vaultDB)); err != nil {
+		return err
+	}
+	return sealVault(d.file(vaultDB), index)
+}
+
 // snapshot writes the state, with the replica as the only voter.
 func (r *Rebuilt) snapshot(d *directory, img *fsm.Image) (string, error) {
 	store := &snapStore{dir: d.path, cluster: r.Cluster}
@@ -178,7 +202,12 @@ const recovering = ".recovering"
 // beside it: Rebuilt.Kept.
 func Recover(ctx context.Context, dir, program string) (*Rebuilt, error) {
 	dir = filepath.Clean(dir)
-	r, img, err := survivor(ctx, dir)
+	scratch, err := os.MkdirTemp("", "iop-recover-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the stored responses: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	r, img, err := survivor(ctx, dir, scratch)
 	if err != nil {
 		return nil, fmt.Errorf("recover %s: %w", dir, err)
 	}
@@ -189,7 +218,7 @@ func Recover(ctx context.Context, dir, program string) (*Rebuilt, error) {
 }
 
 // survivor reads what a replica has.
-func survivor(ctx context.Context, dir string) (r *Rebuilt, img *fsm.Image, err error) {
+func survivor(ctx context.Context, dir, scratch string) (r *Rebuilt, img *fsm.Image, err error) {
 	p, err := openPast(dir)
 	if err != nil {
 		return nil, nil, err
@@ -204,6 +233,9 @@ func survivor(ctx context.Context, dir string) (r *Rebuilt, img *fsm.Image, err 
 	}
 	r = &Rebuilt{Dir: dir, Replica: p.info.Replica, Was: p.cluster}
 	r.Members, err = namedMembers(dir, p)
+	if err == nil && len(m.Responses()) > 0 {
+		r.stored, err = p.exportStored(ctx, scratch)
+	}
 	img = m.Image()
 	img.Index = max(img.Index, p.End()) // raft's own entries count
 	return r, img, err

@@ -21,6 +21,7 @@ type replica struct {
 	told    func(index, term uint64) // told of each entry that was applied; nil = nobody
 	missed  func()                   // told when the state has jumped over entries; nil = nobody
 	digests *digests                 // nil = no checks
+	vault   *vault                   // of payloads; nil = they are not kept
 
 	decode decoder // belongs to apply
 	halted bool    // an entry could not be understood: nothing is applied any more
@@ -61,12 +62,16 @@ func (r *replica) apply(index, term uint64, data []byte) {
 	res := r.machine.Apply(e)
 	r.took.Store(int64(time.Since(start)))
 	h := handover{effects: append([]fsm.Effect(nil), res.Effects...)}
+	full := len(res.Writes) > 0 && r.vault != nil && r.vault.add(index, res.Writes)
 	r.noted()
 	if r.digests != nil {
 		r.digests.applied(index, r.machine.Image)
 		r.digests.marked(e, r.machine.Image)
 	}
 	r.mu.Unlock()
+	if full {
+		_ = r.vault.flush(0) // it has told
+	}
 	r.applied.Store(index)
 	r.bytes.Add(uint64(len(data)))
 	if r.told != nil {
@@ -139,15 +144,24 @@ func (r *replica) capture() (capture, error) {
 	img := r.machine.Image()
 	r.mu.RUnlock()
 	r.captured.Store(int64(time.Since(start)))
-	return &imageCapture{cluster: r.cluster(), image: img}, nil
+	return &imageCapture{cluster: r.cluster(), image: img, vault: r.vault}, nil
 }
 
 type imageCapture struct {
 	cluster string
 	image   *fsm.Image
+	vault   *vault // nil = none
 }
 
-func (c *imageCapture) write(w io.Writer) error { return writeImage(w, c.cluster, c.image) }
+// write writes the state, once the vault has all that it presumes.
+func (c *imageCapture) write(w io.Writer) error {
+	if c.vault != nil {
+		if err := c.vault.flush(c.image.Index); err != nil {
+			return err
+		}
+	}
+	return writeImage(w, c.cluster, c.image)
+}
 
 func (r *replica) restore(from io.Reader) error {
 	cluster, img, err := readImage(from)
@@ -160,6 +174,12 @@ func (r *replica) restore(from io.Reader) error {
 	m, err := fsm.Restore(img)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if r.vault != nil && len(img.Responses) > 0 {
+		if err := r.vault.knows(img.Index); err != nil {
+			r.fail(err)
+			return err
+		}
 	}
 	r.mu.Lock()
 	r.machine = m

@@ -42,6 +42,8 @@ type snapStore struct {
 	first func() (uint64, error)
 	// log of this replica, to know a snapshot that comes from the leader: installed.go; nil = none comes
 	log logFile
+	// vault takes the stored responses that come behind such a snapshot; nil = none come
+	vault *vault
 }
 
 func (s *snapStore) path(name string) string { return filepath.Join(s.dir, snapshotsDir, name) }
@@ -159,6 +161,9 @@ func (s *snapSink) finish() error {
 	temporary := s.store.path(s.name) + temporarySuffix
 	err := errors.Join(s.to.Flush(), s.file.Sync(), s.file.Close())
 	replaces := false
+	if err == nil && s.store.vault != nil {
+		err = s.store.unpack(temporary)
+	}
 	if err == nil {
 		replaces, err = s.store.outdated(s.index, s.term)
 	}

@@ -25,6 +25,7 @@ type Store struct {
 	queue     *queue
 	out       *dispatcher
 	watchers  *watchers
+	vault     *vault
 	batcher   *batcher
 	snapshots *snapshotter
 	plain     *lane  // of commands without a session
@@ -103,6 +104,11 @@ func (s *Store) start(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.vault, err = openVault(s.dir.path, s.fail); err != nil {
+		return err
+	}
+	s.vault.start()
+	s.replica.vault = s.vault
 	bolt, err := s.dir.openLog()
 	if err != nil {
 		return err
@@ -171,7 +177,7 @@ func (s *Store) examine() error {
 func (s *Store) snapStore() *snapStore {
 	x := &snapStore{dir: s.dir.path, first: func() (uint64, error) { return s.guard.FirstIndex() }}
 	if s.group != nil {
-		x.cluster, x.log = s.Cluster(), s.guard
+		x.cluster, x.log, x.vault = s.Cluster(), s.guard, s.vault
 	}
 	return x
 }
@@ -448,8 +454,11 @@ func (s *Store) release(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.vault != nil {
+		err = s.vault.stop(s.replica.applied.Load())
+	}
 	if s.file != nil {
-		err = s.file.Close()
+		err = errors.Join(err, s.file.Close())
 	}
 	return errors.Join(err, s.dir.close())
 }

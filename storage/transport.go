@@ -31,11 +31,12 @@ type transport struct {
 	*raft.NetworkTransport
 	peers *peers
 	guard *guard
+	vault *vault
 }
 
 func newTransport(g *group, p *raftParts) *transport {
 	stream := &stream{network: g.options.Network, book: g.book, self: raft.ServerAddress(g.options.Address), open: map[net.Conn]struct{}{}}
-	return &transport{peers: g.peers, guard: g.store.guard, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	return &transport{peers: g.peers, guard: g.store.guard, vault: g.store.vault, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: g.book, Stream: stream, MaxPool: transportConns,
 		MaxRPCsInFlight: 1, // with more, a follower whose disk stalled may never be replicated to again
 		Timeout:         transportTimeout, Logger: newPeerHclog(p.logger),
@@ -55,9 +56,24 @@ func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args 
 	return err
 }
 
-// InstallSnapshot notes that the peer answered.
+// InstallSnapshot sends a snapshot, with the stored responses behind it, and notes that the peer answered.
 func (t *transport) InstallSnapshot(id raft.ServerID, to raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
-	err := t.NetworkTransport.InstallSnapshot(id, to, args, resp, data)
+	stored, err := t.vault.copy(0)
+	if err != nil {
+		return err
+	}
+	if stored != nil {
+		with := *args
+		with.Size += stored.size
+		args = &with
+		var stop func()
+		data, stop = stored.follow(data)
+		defer func() {
+			stop()
+			_ = stored.close() // it only reads
+		}()
+	}
+	err = t.NetworkTransport.InstallSnapshot(id, to, args, resp, data)
 	if err == nil {
 		t.peers.heard(string(id))
 	}

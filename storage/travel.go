@@ -14,6 +14,7 @@ type traveller struct {
 	machine *fsm.Machine
 	at      uint64 // last entry of the log that it has seen; not every one is a command
 	entry   *fsm.Entry
+	writes  func(index uint64, writes []fsm.Write) // told of those of each entry; nil = nobody
 }
 
 // travel starts at the newest base at or before index.
@@ -121,7 +122,10 @@ func (w *traveller) apply(e *fsm.Entry, see func(*fsm.Entry, fsm.Step) error) (e
 		}
 	}()
 	if see == nil {
-		w.machine.Apply(e)
+		res := w.machine.Apply(e)
+		if w.writes != nil {
+			w.writes(e.Index, res.Writes)
+		}
 		return nil
 	}
 	w.entry = e
