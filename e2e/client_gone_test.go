@@ -10,6 +10,7 @@ import (
 // inferenceRoutes are the routes whose runs take a slot.
 var inferenceRoutes = map[string]string{
 	"chat": "/v1/chat/completions", "completions": "/v1/completions", "embeddings": "/v1/embeddings",
+	"responses": "/v1/responses",
 }
 
 // TestEachEndReturnsItsLeaseOnce/...: whatever ends a run, its slot is free afterwards, and the log that the edge leaves
@@ -55,7 +56,7 @@ func endSuccess(t *testing.T) {
 			w.awaitIdle()
 		}
 	}
-	w.grants = 5
+	w.grants = 7
 }
 
 func endClientGoneWhileQueued(t *testing.T) {
