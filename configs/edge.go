@@ -14,13 +14,14 @@ type Self struct {
 	DataDir          string       `json:"data_dir" required:"true" doc:"Directory of the log and the snapshots; one process at a time."`
 	Listen           Listen       `json:"listen" doc:"Addresses to listen on, as host:port. Port 0 takes a free one. Empty: not served, where that is possible."`
 	Advertise        Advertise    `json:"advertise" doc:"Addresses that others are told, where they differ from those listened on."`
-	TLS              TLS          `json:"tls" doc:"Files in PEM form, for the node, cluster and (if not on loopback) admin listeners. Empty: plain text."`
+	TLS              TLS          `json:"tls" doc:"Files in PEM form, for the node, cluster, (if not on loopback) admin and (if asked for) openai listeners. Empty: plain text."`
 	Cluster          ClusterSelf  `json:"cluster" doc:"The replicas of this cluster."`
 	Bootstrap        Bootstrap    `json:"bootstrap" doc:"Installers served to new machines."`
 	ControlPlane     ControlPlane `json:"control_plane" doc:"An outer control plane that this replica reports to."`
 	Admin            Admin        `json:"admin" doc:"Access to the admin listener."`
 	Link             Link         `json:"link" doc:"The links between this replica and its nodes."`
 	History          History      `json:"history" doc:"How much of the log stays to look back at (iopctl leases inspect, debug log), beside what a restart needs."`
+	CORS             CORS         `json:"cors" doc:"Which pages of other origins may call the openai listener from a browser. Off by default."`
 	MaxBodyBytes     int64        `json:"max_body_bytes" min:"1024" max:"1073741824" doc:"Largest body of a client's request, in bytes; a larger one is answered 413."`
 	QueueKeepaliveMS Millis       `json:"queue_keepalive_ms" min:"0" max:"600000" doc:"A streaming request that waits longer than this gets its headers and comment lines as a sign of life. 0: never."`
 	StopTimeoutMS    Millis       `json:"stop_timeout_ms" min:"0" max:"3600000" doc:"How long running requests may go on after a graceful stop began."`
@@ -45,7 +46,15 @@ type Advertise struct {
 type TLS struct {
 	Cert     string `json:"cert" doc:"Certificate chain file."`
 	Key      string `json:"key" doc:"Private key file."`
+	OpenAI   bool   `json:"openai" doc:"Serve the openai listener with TLS too (TLS 1.2 or newer, HTTP/2 and 1.1), without client certificates. false: plain text, for a proxy in front of it."`
 	ClientCA string `json:"client_ca" doc:"Authorities whose client certificates nodes must show, beside their tokens; empty: none is asked for."`
+}
+
+// CORS is what browsers are told about pages of other origins.
+type CORS struct {
+	Origins  []string `json:"origins" doc:"Origins whose pages may call, as scheme://host[:port], or * for all. Empty: none."`
+	Headers  []string `json:"headers" doc:"Request headers that they may send beside those of the known SDKs."`
+	MaxAgeMS Millis   `json:"max_age_ms" min:"0" max:"86400000" doc:"How long a browser may remember the answer. 0: as long as it likes."`
 }
 
 // ClusterSelf is this replica's view of its cluster.
@@ -109,6 +118,7 @@ func NewEdge() *Edge {
 				SessionTTLMS: 3000,
 			},
 			Link:             Link{HeartbeatMS: 2000, Missed: 3},
+			CORS:             CORS{Origins: []string{}, Headers: []string{}, MaxAgeMS: 600_000},
 			History:          History{MaxBytes: 256 << 20, MaxAgeMS: 86_400_000},
 			MaxBodyBytes:     32 << 20,
 			QueueKeepaliveMS: 15_000,

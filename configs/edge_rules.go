@@ -11,6 +11,7 @@ func (s *Self) check(r *report) {
 	checkDial(r, "edge.advertise.node", s.Advertise.Node)
 	checkDial(r, "edge.advertise.cluster", s.Advertise.Cluster)
 	s.TLS.check(r)
+	s.CORS.check(r)
 	s.checkAdmin(r)
 	s.checkPeers(r)
 	s.Bootstrap.check(r)
@@ -48,6 +49,8 @@ func (t *TLS) check(r *report) {
 		r.problem("edge.tls.key", "is missing, while edge.tls.cert is given", "give the private key's file, or neither")
 	case t.Cert == "" && t.Key != "":
 		r.problem("edge.tls.cert", "is missing, while edge.tls.key is given", "give the certificate's file, or neither")
+	case t.OpenAI && t.Cert == "":
+		r.problem("edge.tls.openai", "asks for TLS without edge.tls.cert", "give edge.tls.cert and edge.tls.key too")
 	case t.ClientCA != "" && t.Cert == "":
 		r.problem("edge.tls.client_ca", "asks for client certificates without edge.tls.cert", "give edge.tls.cert and edge.tls.key too")
 	}

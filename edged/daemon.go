@@ -204,7 +204,7 @@ func (d *Daemon) build(ctx context.Context) error {
 	d.admission.Attach(session)
 	public := openai.New(openai.Options{
 		Runner: runner{d.admission}, Backend: backend{links, d.metrics}, Ready: d.notReady, Metrics: d.metrics, Logger: d.log,
-		MaxBodyBytes: d.self.MaxBodyBytes, QueueKeepalive: d.self.QueueKeepaliveMS.Duration(),
+		MaxBodyBytes: d.self.MaxBodyBytes, QueueKeepalive: d.self.QueueKeepaliveMS.Duration(), CORS: publicCORS(&d.self.CORS),
 	})
 	d.boot = d.newBootstrap()
 	d.view.ownToken = d.nodeToken

@@ -168,7 +168,11 @@ func (d *Daemon) publicURL() string {
 		return strings.TrimRight(u, "/")
 	}
 	host, _, _ := net.SplitHostPort(d.self.Advertise.Node)
-	return "http://" + reachable(d.ports.openai.Addr().String(), host)
+	scheme := "http://"
+	if d.self.TLS.OpenAI {
+		scheme = "https://"
+	}
+	return scheme + reachable(d.ports.openai.Addr().String(), host)
 }
 
 // reachable puts a host into an address that is open on all: the given one, else this machine's name.

@@ -53,7 +53,7 @@ func (d *Daemon) serve() *servers {
 	s.run("session", func() error { return d.keepSession(keeping) })
 	s.run("whereabouts", func() error { d.keepWhereabouts(keeping); return nil })
 	s.run("leader", func() error { return d.watchLeader(keeping) })
-	s.run("openai listener", func() error { return s.openai.Serve(d.ports.openai) })
+	s.run("openai listener", func() error { return d.servePublic(s.openai) })
 	s.run("admin listener", func() error { return d.serveAdmin(s.admin) })
 	s.run("node listener", func() error { return d.links.Load().Run(linking) })
 	return s

@@ -121,7 +121,9 @@ func (x *exchange) bodyFor(served string) []byte {
 	at := x.scan.open
 	for _, e := range x.edits {
 		out = append(out, x.body[at:e.from]...)
-		if e.model {
+		if e.model && x.form {
+			out = append(out, served...)
+		} else if e.model {
 			out = appendQuoted(out, served)
 		} else {
 			out = append(out, e.text...)

@@ -35,6 +35,7 @@ type exchange struct {
 	name      string // the model's key, as the client wrote it
 	plainName bool   // and as it stands in the body, without escapes
 	streams   bool   // the client asked for a stream
+	form      bool   // the body is a multipart form
 	edits     []edit
 	added     []*param
 	raw       int64  // estimated input tokens, uncorrected
@@ -147,6 +148,7 @@ func (x *exchange) fingerprint() fsm.Fingerprint {
 // refused notes the Runner's error, or the answer of the last backend that did not run it if nobody else could.
 func (x *exchange) refused(err error) {
 	f := refusal(err, x.model)
+	x.route.undeclared(f)
 	a := &x.answer
 	if f.code == kindUnavailable.code && a.held.status != 0 {
 		a.restore()

@@ -63,6 +63,7 @@ var (
 	kindKey          = kind{401, classRequest, "invalid_api_key", metrics.OutcomeUnauthorized, retryUseless}
 	kindProviderKey  = kind{401, classRequest, "provider_key_required", metrics.OutcomeUnauthorized, retryUseless}
 	kindTooLarge     = kind{413, classRequest, "request_too_large", metrics.OutcomeTooLarge, retryUseless}
+	kindHeader       = kind{431, classRequest, "too_many_headers", metrics.OutcomeTooLarge, retryUseless}
 	kindSlow         = kind{408, classRequest, "request_timeout", metrics.OutcomeClientTimeout, retryUnsaid}
 	kindMalformed    = kind{400, classRequest, "invalid_request", metrics.OutcomeMalformed, retryUseless}
 	kindJSON         = kind{400, classRequest, "invalid_json", metrics.OutcomeMalformed, retryUseless}

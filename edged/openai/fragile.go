@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 )
 
@@ -23,7 +24,11 @@ func (x *exchange) fragile(on bool) {
 	if on {
 		seconds = 0
 	}
-	if c, ok := x.r.Context().Value(connKey{}).(*net.TCPConn); ok {
+	c := x.r.Context().Value(connKey{})
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	if c, ok := c.(*net.TCPConn); ok {
 		_ = c.SetLinger(seconds) // a connection that is gone needs no care
 	}
 }

@@ -81,7 +81,8 @@ func noBuffering(h http.Header) {
 func pass(h, from http.Header) {
 	dropNamed(from)
 	for name, v := range from {
-		if !hopByHop(name) {
+		// Whom a page may be from is said by this edge alone.
+		if !hopByHop(name) && !strings.HasPrefix(name, "Access-Control-") {
 			h[name] = v
 		}
 	}

@@ -46,10 +46,7 @@ func (x *exchange) prepare(r *http.Request) *failure {
 
 // look looks through the body.
 func (x *exchange) look(ctx context.Context) *failure {
-	if err := x.scan.scan(x.body); err != nil {
-		return badJSON(x.body, err)
-	}
-	if f := x.readModel(); f != nil {
+	if f := x.find(); f != nil {
 		return f
 	}
 	if x.route.responds {
@@ -65,6 +62,19 @@ func (x *exchange) look(ctx context.Context) *failure {
 	x.plan()
 	x.raw = x.scan.text.tokens()
 	return nil
+}
+
+// find finds the model, in a JSON object or in a form.
+func (x *exchange) find() *failure {
+	if x.route.capability != "" {
+		if boundary := boundaryOf(x.r.Header); boundary != "" {
+			return x.readForm(boundary)
+		}
+	}
+	if err := x.scan.scan(x.body); err != nil {
+		return badJSON(x.body, err)
+	}
+	return x.readModel()
 }
 
 func badJSON(body []byte, err error) *failure {

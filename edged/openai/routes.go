@@ -2,6 +2,7 @@ package openai
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 
 	"iop/fsm"
@@ -31,8 +32,17 @@ var (
 
 // ServeHTTP answers a client.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.o.CORS.answer(w, r) {
+		return
+	}
 	if r.ContentLength != 0 {
 		boundUnread(w)
+	}
+	if fields(r.Header) > headerFields {
+		s.boundAnswer(w)
+		w.Header()["X-Request-Id"] = []string{s.newID()}
+		s.tell(w, &failure{kind: kindHeader, message: "The request has more than " + strconv.Itoa(headerFields) + " header fields. Send fewer."})
+		return
 	}
 	var to *route
 	switch r.URL.Path {
@@ -77,6 +87,9 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 		s.serveResponses(w, r)
 		return
 	}
+	if s.serveTunnel(w, r) {
+		return
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		if s.gets(r.URL.Path) {
 			s.tell(w, notAllowed(w, r, "GET, HEAD"))
@@ -90,6 +103,8 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, []byte("{\"status\":\"ok\"}\n"))
 	case path == "/readyz":
 		s.serveReady(w)
+	case path == openapiPath:
+		writeJSON(w, http.StatusOK, openapiDocument)
 	case path == "/v1/models" || strings.HasPrefix(path, modelsPath) && len(path) > len(modelsPath):
 		s.serveModels(w, r)
 	default:
@@ -97,8 +112,16 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// fields counts the header fields of a request.
+func fields(h http.Header) (n int) {
+	for _, v := range h {
+		n += len(v)
+	}
+	return n
+}
+
 func (s *Server) gets(path string) bool {
-	return path == "/healthz" || path == "/readyz" || path == "/v1/models" || strings.HasPrefix(path, modelsPath)
+	return path == "/healthz" || path == "/readyz" || path == "/v1/models" || path == openapiPath || strings.HasPrefix(path, modelsPath)
 }
 
 func (s *Server) serveReady(w http.ResponseWriter) {
@@ -151,7 +174,7 @@ func notAllowed(w http.ResponseWriter, r *http.Request, allow string) *failure {
 
 func unknownURL(r *http.Request) *failure {
 	return &failure{kind: kindURL, message: "There is no " + shown(r.Method) + " " + shown(r.URL.Path) +
-		". Check the URL; this gateway serves /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/responses and /v1/models."}
+		". Check the URL; this gateway serves /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/responses, /v1/messages and /v1/models; GET /openapi.json lists all."}
 }
 
 // shown is a client's text, short enough for a message.

@@ -22,6 +22,7 @@ type Options struct {
 	Metrics *metrics.Metrics
 	Logger  *slog.Logger
 
+	CORS           CORS
 	MaxBodyBytes   int64         // 32 MiB
 	MaxBodies      int64         // bytes of all large bodies at the same time; those beyond are refused: 1 GiB
 	QueueKeepalive time.Duration // a waiting stream gets a sign of life this often; 0 = never
@@ -79,6 +80,7 @@ func (s *Server) Handler() http.Handler { return s }
 const (
 	headerTimeout = 10 * time.Second
 	headerBytes   = 64 << 10
+	headerFields  = 200
 	idleTimeout   = 2 * time.Minute
 )
 

@@ -1,0 +1,86 @@
+package openai_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"iop/edged/openai"
+)
+
+// refuser admits nobody.
+type refuser struct{}
+
+func (refuser) Run(context.Context, openai.Request, openai.Caller) error { return coded("queue_full") }
+func (refuser) RetryAfter() time.Duration                                { return time.Second }
+
+func record(method, path, body, kind string, h http.Handler) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", kind)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// CORS is off unless it is configured; then only the origins that are named may read, and a preflight needs no key.
+func TestCORS(t *testing.T) {
+	off := newEdge(t)
+	off.backend = answerAs("application/json", 200, `{}`)
+	if r := off.chat(hello, "Origin", "https://app"); r.Header.Get("Access-Control-Allow-Origin") != "" || r.Header.Get("Vary") != "" {
+		t.Errorf("it is not off: %v", r.Header)
+	}
+	wantCode(t, off.do("OPTIONS", "/v1/chat/completions", "", "Origin", "https://app", "Access-Control-Request-Method", "POST"), 405, "method_not_allowed")
+
+	e := newEdge(t, func(o *openai.Options, v *openai.View) {
+		o.CORS = openai.CORS{Origins: []string{"https://app"}, Headers: []string{"X-App"}, MaxAge: 10 * time.Minute}
+		v.Tokens = []openai.Token{{Ref: "a", SHA256: sha("secret"), Principal: "team"}}
+	})
+	r := e.do("OPTIONS", "/v1/chat/completions", "", "Origin", "https://app", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,x-app")
+	h := r.Header
+	if r.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != "https://app" || !strings.Contains(h.Get("Access-Control-Allow-Methods"), "POST") ||
+		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "Authorization") || !strings.HasSuffix(h.Get("Access-Control-Allow-Headers"), "X-App") || h.Get("Access-Control-Max-Age") != "600" || h.Get("Vary") != "Origin" {
+		t.Errorf("%d %v", r.StatusCode, h)
+	}
+	r = e.chat(hello, "Origin", "https://app", "Authorization", "Bearer secret")
+	if r.StatusCode != 200 || r.Header.Get("Access-Control-Allow-Origin") != "https://app" || !strings.Contains(r.Header.Get("Access-Control-Expose-Headers"), "X-Request-Id") {
+		t.Errorf("%d %v", r.StatusCode, r.Header)
+	}
+	if r := e.chat(hello, "Origin", "https://evil", "Authorization", "Bearer secret"); r.Header.Get("Access-Control-Allow-Origin") != "" || r.Header.Get("Vary") != "Origin" {
+		t.Errorf("another origin is let in: %v", r.Header)
+	}
+	if r := e.chat(hello, "Origin", "https://app"); r.StatusCode != 401 || r.Header.Get("Access-Control-Allow-Origin") != "https://app" {
+		t.Errorf("a page can't read why: %d %v", r.StatusCode, r.Header)
+	}
+}
+
+// A backend's own word on origins does not reach the client.
+func TestCORSOfBackendsIsDropped(t *testing.T) {
+	e := newEdge(t)
+	e.backend = func(_ context.Context, _ *openai.Exchange, a openai.Answer) openai.End {
+		_ = a.Head(200, http.Header{"Content-Type": {"text/event-stream"}, "Access-Control-Allow-Origin": {"*"}, "X-Backend": {"kept"}})
+		return openai.End{Dispatched: openai.DispatchedYes, Complete: true}
+	}
+	if r := e.chat(hello); r.Header.Get("Access-Control-Allow-Origin") != "" || r.Header.Get("X-Backend") != "kept" {
+		t.Errorf("%v", r.Header)
+	}
+}
+
+// The count of header fields is bounded, and so is their size.
+func TestHeaderLimits(t *testing.T) {
+	e := newEdge(t)
+	var many []string
+	for i := range 201 {
+		many = append(many, fmt.Sprintf("X-H%d", i), "v")
+	}
+	wantCode(t, e.chat(hello, many...), 431, "too_many_headers")
+	if r := e.chat(hello, many[:2*100]...); r.StatusCode != 200 {
+		t.Errorf("100 fields are answered %d", r.StatusCode)
+	}
+	if r := e.chat(hello, "X-Long", strings.Repeat("x", 100<<10)); r.StatusCode != 431 {
+		t.Errorf("100 KiB of headers are answered %d", r.StatusCode)
+	}
+}
