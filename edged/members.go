@@ -203,9 +203,12 @@ func (m members) Verify(ctx context.Context) (*adminapi.Verification, error) {
 	first := ""
 	for _, r := range v.Replicas {
 		x := adminapi.VerifiedMember{ID: r.ID}
-		if r.Err != nil {
+		switch {
+		case r.Err != nil:
 			x.Error = r.Err.Error()
-		} else {
+		case r.Index != v.Index && v.Index != 0:
+			x.Error, out.Same = fmt.Sprintf("its log has the mark at index %d", r.Index), false
+		default:
 			x.Digest = fmt.Sprintf("%x", r.Digest)
 			if first == "" {
 				first = x.Digest
