@@ -324,3 +324,25 @@ func TestOwnedBackgroundRunsWhenItsStoreSaysSo(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A stored response that can't be run any more says so: its model, or the response before it, is gone.
+func TestOwnedBackgroundThatCanNotRun(t *testing.T) {
+	store := owning{openai.NewMemoryStore(0, 0)}
+	e := newBackground(t, func(o *openai.Options, _ *openai.View) { o.Store = store })
+	for code, body := range map[string]string{
+		"model_not_found":             `{"model":"gone","input":"x","background":true}`,
+		"previous_response_not_found": `{"model":"same","input":"x","background":true,"previous_response_id":"resp_gone"}`,
+		"invalid_type":                `{"model":"same","input":7,"background":true}`,
+	} {
+		r := &openai.Stored{ID: "resp_" + code, Model: "m", Status: respond.Queued, Background: true, Request: []byte(body), Header: http.Header{}}
+		if _, err := store.Submit(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.srv.Perform(t.Context(), r, e); err != nil {
+			t.Error(err)
+		}
+		if got := e.finalState(r.ID); got.Status != "failed" || got.Error.Code != code || got.ID != r.ID {
+			t.Errorf("%+v, want %s", got, code)
+		}
+	}
+}

@@ -218,8 +218,10 @@ func (s *Server) perform(j *job, r *Stored, key string) {
 	if x.fail = x.look(j.ctx); x.fail == nil {
 		x.run(j.ctx)
 	}
-	if x.resp.run == nil {
-		x.resp.q, _ = respond.Read(r.Request, x.newResponseID)
+	if x.resp.run == nil { // it can't be run any more, and must say so
+		if x.resp.q == nil {
+			x.resp.q = &respond.Request{ID: r.ID, Model: r.Model, Background: true, Store: true, Previous: r.Previous}
+		}
 		x.resp.run = respond.NewRun(x.resp.q, r.Model, r.Created)
 	}
 	x.finish()
