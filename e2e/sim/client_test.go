@@ -98,6 +98,9 @@ func (c *client) Dispatch(_ context.Context, g fsm.Grant, _ time.Duration) (fsm.
 	return v.why, v.requeue
 }
 
+// Used implements admission.Reporter.
+func (c *client) Used() fsm.Usage { return fsm.Usage{Told: true, Prompt: 3, Completion: 2} }
+
 func sortExchanges(list []*exchange) {
 	slices.SortFunc(list, func(a, b *exchange) int { return cmp.Compare(a.grant.Lease, b.grant.Lease) })
 }

@@ -157,6 +157,7 @@ func (w *world) clientStep(e *edge, s step) {
 		if s.c/20%2 == 0 {
 			r.Fingerprint = fsm.Fingerprint{1 + byte(s.c/40%3)}
 		}
+		r.Principal, r.Token, r.Metered = []fsm.PrincipalID{"", "ann", "ann", "bob"}[s.c/3%4], "t", s.c/7%4 > 0
 		if s.c/120%5 == 0 {
 			r.MaxWait = 700 * fsm.Millisecond
 		}

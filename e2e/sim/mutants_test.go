@@ -14,8 +14,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "waiters are ordered by model", file: "fsm/queue.go", always: true,
-		old: "if r := l.waiters.first(); best == nil || r.enqueue < best.enqueue {",
-		new: "if r := l.waiters.first(); best == nil || r.model < best.model || r.model == best.model && r.enqueue < best.enqueue {",
+		old: "if r := l.waiters.first(); best == nil || r.rank().before(best.rank()) {",
+		new: "if r := l.waiters.first(); best == nil || r.model < best.model || r.model == best.model && r.rank().before(best.rank()) {",
 	},
 	{
 		name: "expiry by wall clock", file: "fsm/expire.go",
@@ -176,5 +176,55 @@ var mutants = []mutant{
 		name: "an edge lets a transport go with its session", file: "e2e/sim/link_test.go",
 		old: "	for _, x := range c.edge.runs {\n		if x.conn == c {",
 		new: "	for _, x := range c.edge.runs {\n		if x.conn == c && c.generation == 0 {",
+	},
+	{
+		name: "a principal's limit is off by one", file: "fsm/principal.go",
+		old: "w.inFlight >= w.limit.MaxInFlight\n}",
+		new: "w.inFlight > w.limit.MaxInFlight\n}",
+	},
+	{
+		name: "as many of a principal wait as may, and one more", file: "fsm/principal.go",
+		old: "w.queued >= w.limit.MaxQueued",
+		new: "w.queued > w.limit.MaxQueued",
+	},
+	{
+		name: "nobody looks at the waiters of a principal that is below its limit again", file: "fsm/principal.go",
+		old: "	if !held || w.full() {",
+		new: "	if held || w.full() {",
+	},
+	{
+		name: "who comes back takes a slot before others of its principal", file: "fsm/principal.go",
+		old: "return w.full() || w.limited() && w.queued > 0 }",
+		new: "return w.full() }",
+	},
+	{
+		name: "a principal keeps its turn when it is served", file: "fsm/principal.go",
+		old: "	if m.config.Pool.Fair && w.queued > 0 {",
+		new: "	if m.config.Pool.Fair && w.queued > 1<<30 {",
+	},
+	{
+		name: "the order of the queue goes before the turn", file: "fsm/principal.go", always: true,
+		old: "	if a.turn != b.turn {",
+		new: "	if a.enqueue != b.enqueue {\n\t\treturn a.enqueue < b.enqueue\n\t}\n\tif a.turn != b.turn {",
+	},
+	{
+		name: "a restored round begins anew", file: "fsm/principal.go",
+		old: "			w.turn = row.Turn\n",
+		new: "			w.turn += 0 * row.Turn\n",
+	},
+	{
+		name: "a run that goes back to its place is counted", file: "fsm/lease.go",
+		old: "	if !requeue {\n\t\tm.account(",
+		new: "	if m.account(r, id, c.Reason, c.Usage); !requeue {\n\t\tm.account(",
+	},
+	{
+		name: "a run that is lost with its link is not counted", file: "fsm/lease.go",
+		old: "	m.account(r, g.Provider, why, Usage{})\n",
+		new: "",
+	},
+	{
+		name: "the log forgets what a run used", file: "storage/command.go",
+		old: "return appendUsage(appendBool(b, 3, c.Requeue), &c.Usage)",
+		new: "return appendBool(b, 3, c.Requeue)",
 	},
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"iop/fsm"
 )
@@ -14,6 +15,7 @@ type plan struct {
 	pool         fsm.Pool
 	providers    []fsm.ProviderConfig
 	models       []fsm.ModelConfig
+	principals   []fsm.PrincipalConfig
 	noNode       map[fsm.NodeID]bool // out of the configuration
 	noProvider   map[fsm.ProviderID]bool
 	noModel      map[fsm.ModelID]bool
@@ -52,12 +54,18 @@ func newPlan(rnd *rand.Rand) plan {
 		}
 		p.models = append(p.models, m)
 	}
+	p.pool.Fair = rnd.IntN(2) == 0
+	for _, id := range []fsm.PrincipalID{"ann", "bob"} {
+		if rnd.IntN(2) == 0 {
+			p.principals = append(p.principals, fsm.PrincipalConfig{ID: id, MaxInFlight: rnd.IntN(3), MaxQueued: rnd.IntN(4) - 1})
+		}
+	}
 	return p
 }
 
 // config is the configuration as it is planned now.
 func (p *plan) config() fsm.Config {
-	c := fsm.Config{Pool: p.pool}
+	c := fsm.Config{Pool: p.pool, Principals: slices.Clone(p.principals)}
 	for i := range p.nodes {
 		if id := fsm.NodeID(fmt.Sprint("n", i)); !p.noNode[id] {
 			c.Nodes = append(c.Nodes, id)
@@ -80,7 +88,7 @@ func (p *plan) config() fsm.Config {
 func (p *plan) change(s step) {
 	i := int(s.a) % len(p.providers)
 	x := &p.providers[i]
-	switch s.b % 9 {
+	switch s.b % 10 {
 	case 0, 1, 2:
 		x.Capacity = 1 + int(s.c)%3
 	case 3:
@@ -93,6 +101,11 @@ func (p *plan) change(s step) {
 		x.Node = fsm.NodeID(fmt.Sprint("n", int(s.c)%p.nodes))
 	case 7:
 		p.pool.MaxQueue, p.pool.QueueTimeout = 1+int(s.c)%8, fsm.Time(s.c%4)*3*fsm.Second
+	case 9:
+		p.pool.Fair = s.c%2 == 0
+		for i := range p.principals {
+			p.principals[i].MaxInFlight, p.principals[i].MaxQueued = int(s.c/2)%4, int(s.c/8)%4-1
+		}
 	case 8:
 		if s.c%2 == 0 {
 			id := fsm.NodeID(fmt.Sprint("n", int(s.a)%p.nodes))

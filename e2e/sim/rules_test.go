@@ -17,6 +17,7 @@ func (o *observer) alone(e *fsm.Entry, res fsm.Result, before *fsm.Image) {
 	}
 	o.places(before)
 	o.order(before)
+	o.counted(b, before)
 	switch c := b.Commands[0].(type) {
 	case *fsm.Admit:
 		o.admitted(c, out, before)
@@ -85,6 +86,8 @@ func (o *observer) admitted(c *fsm.Admit, out *fsm.Outcome, before *fsm.Image) {
 		}
 	case out.Code == fsm.Queued && o.machine.Pending() > max(1, o.image.Config.Pool.MaxQueue):
 		o.w.failf("I8: %d wait, at most %d may", o.machine.Pending(), o.image.Config.Pool.MaxQueue)
+	case out.Code == fsm.Queued:
+		o.crowd(c.Principal)
 	}
 }
 
@@ -133,11 +136,14 @@ func (o *observer) order(before *fsm.Image) {
 			o.w.failf("I7: lease %d was granted over %s/%d, which is not the session's ready link", r.Lease, r.Node, r.Generation)
 		}
 		o.within(r)
+		o.limited(r)
 		if waiters == nil {
 			waiters = o.machine.Waiters()
 		}
 		for j := range waiters {
-			o.overtaken(&waiters[j], r)
+			if o.inTurn(&waiters[j], r, before) {
+				o.overtaken(&waiters[j], r)
+			}
 		}
 	}
 }
