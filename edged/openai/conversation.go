@@ -94,6 +94,8 @@ func storeFailure(err error, id string) *failure {
 	switch {
 	case errors.Is(err, ErrNoResponse):
 		return noResponse(id)
+	case errors.Is(err, ErrTooLong):
+		return &failure{kind: kindTooLarge, message: "The request is too large to be run in the background. Leave 'background' out.", dispatched: DispatchedNo}
 	case errors.Is(err, ErrStoreFull):
 		return &failure{kind: kindOverloaded, message: "As many responses run in the background as can be stored. Try again after the time in Retry-After.", dispatched: DispatchedNo}
 	}

@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"hash"
 	"net/http"
 	"strconv"
@@ -101,8 +102,8 @@ func (x *exchange) serve(r *http.Request) (abort bool) {
 	return abort
 }
 
-// run has the request admitted and answered.
-func (x *exchange) run(ctx context.Context) {
+// asked is the request as admission must know it.
+func (x *exchange) asked() Request {
 	q := Request{
 		ID: fsm.RequestID(x.id), Model: x.model.id, Needs: x.route.needs,
 		InputTokens: x.model.scale.apply(x.raw), Fingerprint: x.fingerprint(),
@@ -117,6 +118,12 @@ func (x *exchange) run(ctx context.Context) {
 	}
 	x.class = q.Class.String()
 	x.estimate = strconv.FormatInt(q.InputTokens, 10)
+	return q
+}
+
+// run has the request admitted and answered.
+func (x *exchange) run(ctx context.Context) {
+	q := x.asked()
 	x.cleanHeader()
 	switch err := x.runner().Run(ctx, q, x); {
 	case err == nil && x.decided():
@@ -124,6 +131,8 @@ func (x *exchange) run(ctx context.Context) {
 		x.err = errLeft
 	case isCanceled(err) && ctx.Err() != nil:
 		x.err = err
+	case x.inBackground() && errors.Is(err, ErrAgain):
+		x.resp.again = true
 	default:
 		x.refused(err)
 	}

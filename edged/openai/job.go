@@ -148,6 +148,7 @@ func (x *exchange) submit(ctx context.Context) (abort bool) {
 	r.Events = p.run.Open(true)
 	r.Object, r.Status, r.Background = p.run.Object(), respond.Queued, true
 	r.Admission, r.Header = x.id, x.r.Header.Clone()
+	r.Ask = x.asked()
 	r.Request, r.Sum = append([]byte(nil), p.original...), sha256.Sum256(p.original)
 	r, f := x.s.submit(ctx, r, x.provKey)
 	if f != nil {
@@ -169,6 +170,9 @@ func (x *exchange) submit(ctx context.Context) (abort bool) {
 // submit stores a response and starts its job; the response that there is already takes its place.
 func (s *Server) submit(ctx context.Context, r *Stored, key string) (*Stored, *failure) {
 	var j *job
+	if s.owned() && key != "" {
+		return nil, &failure{kind: kindMalformed, param: "background", message: "A background response may run after a restart or on another replica, and your own key for the provider is not stored. Leave the key out, or leave 'background' out.", dispatched: DispatchedNo}
+	}
 	if !s.owned() {
 		var f *failure
 		if j, f = s.newJob(r.Principal, r.ID, s.o.Runner); f != nil {
@@ -181,6 +185,9 @@ func (s *Server) submit(ctx context.Context, r *Stored, key string) (*Stored, *f
 	}
 	switch {
 	case err != nil:
+		if refusedBy(err) {
+			return nil, refusal(err, &model{})
+		}
 		s.o.Logger.Warn("response not stored", "response", r.ID, "error", err)
 		return nil, storeFailure(err, r.ID)
 	case before != nil && before.Sum != r.Sum:
@@ -197,6 +204,16 @@ func (s *Server) submit(ctx context.Context, r *Stored, key string) (*Stored, *f
 		s.perform(j, r, key)
 	}()
 	return r, nil
+}
+
+// refusedBy tells whether an error is a refusal of admission.
+func refusedBy(err error) bool {
+	var coded interface{ Code() string }
+	if !errors.As(err, &coded) {
+		return false
+	}
+	_, ok := refusals[coded.Code()]
+	return ok
 }
 
 // perform runs a stored response.
@@ -224,7 +241,9 @@ func (s *Server) perform(j *job, r *Stored, key string) {
 		}
 		x.resp.run = respond.NewRun(x.resp.q, r.Model, r.Created)
 	}
-	x.finish()
+	if !x.resp.again {
+		x.finish()
+	}
 	x.account()
 }
 

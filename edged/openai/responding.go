@@ -28,6 +28,7 @@ type responding struct {
 	history  []json.RawMessage // the conversation before
 	relays   bool              // the present provider has a Responses API of its own that is trusted
 	job      *job              // of a background response, while it runs
+	again    bool              // its run was lost or did not take place: it will run again, and nothing is said of this one
 }
 
 // readResponse reads the request for a response and puts the chat request that asks for the same in its place.

@@ -38,6 +38,11 @@ var (
 	ErrNoResponse = errors.New("no such response")
 	ErrEnded      = errors.New("the response has ended")
 	ErrStoreFull  = errors.New("the store is full of responses that still run")
+	// ErrTooLong says that a response does not fit into the store at all.
+	ErrTooLong = errors.New("the response is too large to be stored")
+	// ErrAgain is what the Runner of Perform returns if the run was lost, or did not take place, and the Store has it run
+	// again: nothing is recorded then.
+	ErrAgain = errors.New("the response will run again")
 )
 
 // Stored is a response in a Store.
@@ -60,6 +65,7 @@ type Stored struct {
 	Sum        [32]byte        // SHA-256 of the request, to tell a retry from another request with the same Idempotency-Key
 	Request    []byte          // body, as the client sent it
 	Header     http.Header     // of the request, without keys
+	Ask        Request         // as admission must know it; only Submit looks at it
 }
 
 // Progress is what a run adds to a background response. A final Status ends it.

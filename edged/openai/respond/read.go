@@ -25,6 +25,19 @@ func Cancel(response json.RawMessage) (json.RawMessage, Event) {
 	return out, whole(EventCancelled, out)
 }
 
+// GiveUp gives a response as it is when it is given up, and its last event.
+func GiveUp(response json.RawMessage, code, message string) (json.RawMessage, Event) {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(response, &fields) // ours
+	if fields == nil {
+		fields = map[string]json.RawMessage{}
+	}
+	fields["status"] = quote(string(Failed))
+	fields["error"] = object(pair{"code", code}, pair{"message", message})
+	out := encode(fields)
+	return out, whole(EventFailed, out)
+}
+
 // List is a page of items. more = others follow it.
 func List(items []json.RawMessage, more bool) json.RawMessage {
 	var from, to any
