@@ -455,7 +455,9 @@ func (s *Store) release(ctx context.Context) error {
 		return err
 	}
 	if s.vault != nil {
-		err = s.vault.stop(s.replica.applied.Load())
+		if err = s.vault.stop(s.replica.applied.Load()); err != nil {
+			err = fmt.Errorf("%w%s", err, cureOf(err))
+		}
 	}
 	if s.file != nil {
 		err = errors.Join(err, s.file.Close())
