@@ -23,7 +23,7 @@ func newClusterBackup(g *globals, version string) *cobra.Command {
 		Short: "Write the state of a running replica, or of a stopped one's directory, to a file",
 		Long: `Write the state that a replica has, of one index, to a file, while it goes on. Any replica will do: its own state is taken, which the
 index tells. The file is verified before it gets its name; only its owner can read it. It holds hashes of tokens and what is in the
-configuration, no raw tokens of clients.`,
+configuration, no raw tokens of clients; and stored responses, which are texts of clients.`,
 		Example: `  iopctl cluster backup -o iop.backup
   iopctl cluster backup -o - | age -r KEY > iop.backup.age
   iopctl cluster backup --data-dir /var/lib/iop -o iop.backup   # of a stopped replica`,
