@@ -14,11 +14,12 @@ import (
 func verbs() map[string]func(*script, *args) {
 	return map[string]func(*script, *args){
 		// The configuration, until "config" applies it anew.
-		"pool":     (*script).pool,     // max_queue=8 queue_timeout=1s grace=1s reattach=1s fence=1s
-		"node":     (*script).node,     // n1
-		"provider": (*script).provider, // p1 node=n1 capacity=1 long=2|none window=N priority=N can=chat,embeddings disabled models=m1,m2!served
-		"model":    (*script).model,    // m1
-		"remove":   (*script).remove,   // provider|model|node ID
+		"pool":      (*script).pool,      // max_queue=8 queue_timeout=1s grace=1s reattach=1s fence=1s
+		"node":      (*script).node,      // n1
+		"provider":  (*script).provider,  // p1 node=n1 capacity=1 long=2|none window=N priority=N can=chat,embeddings disabled models=m1,m2!served
+		"model":     (*script).model,     // m1
+		"principal": (*script).principal, // ann max=1 queued=0 models=m1,m2
+		"remove":    (*script).remove,    // provider|model|node ID
 
 		"alone":    func(s *script, _ *args) { s.alone = true }, // without the naive model: stories of stored responses
 		"bare":     func(s *script, _ *args) { s.begun = true },
@@ -65,7 +66,7 @@ func (s *script) do(line string, within []string) {
 	s.t.Helper()
 	a := s.parse(line)
 	a.within = within
-	configures := slices.Contains([]string{"pool", "node", "provider", "model", "remove", "bare", "alone"}, a.verb)
+	configures := slices.Contains([]string{"pool", "node", "provider", "model", "remove", "bare", "alone", "principal"}, a.verb)
 	if !configures {
 		s.begin()
 	}
@@ -216,7 +217,19 @@ func (s *script) pool(a *args) {
 	p.ReattachWindow = a.span(a.get("reattach", time.Duration(p.ReattachWindow).String()))
 	p.ResponsesBytes = int64(a.number("responses_bytes", int(p.ResponsesBytes)))
 	p.ResponsesRetention = a.span(a.get("retention", time.Duration(p.ResponsesRetention).String()))
+	if v := a.get("fairness", ""); v != "" {
+		p.Fair = v == "principal"
+	}
 	p.FenceTimeout = a.span(a.get("fence", time.Duration(p.FenceTimeout).String()))
+}
+
+func (s *script) principal(a *args) {
+	p := PrincipalConfig{ID: PrincipalID(a.word()), MaxInFlight: a.number("max", 0), MaxQueued: a.number("queued", QueuedUnlimited)}
+	for _, id := range a.list("models") {
+		p.Models = append(p.Models, ModelID(id))
+	}
+	s.config.Principals = slices.DeleteFunc(slices.Clone(s.config.Principals), func(x PrincipalConfig) bool { return x.ID == p.ID })
+	s.config.Principals = append(s.config.Principals, p)
 }
 
 func (s *script) node(a *args) { s.haveNode(NodeID(a.word())) }
@@ -352,7 +365,7 @@ func (s *script) end(a *args) {
 			edge = EdgeID(k)
 		}
 	}
-	s.propose(0, &EndSession{Edge: EdgeID(a.get("edge", string(edge))), Session: id, Reason: a.reason(ReasonSessionEnded), Alive: a.has("alive")})
+	s.propose(0, &EndSession{Edge: EdgeID(a.get("edge", string(edge))), Session: id, Reason: a.reason(ReasonSessionEnded), Alive: a.has("alive"), Apart: a.has("apart")})
 }
 
 func (s *script) advance(a *args) { s.elapsed += a.span(a.word()) }
@@ -397,8 +410,10 @@ func (s *script) command(a *args) Command {
 		c := &Admit{
 			Request: a.request(), Model: ModelID(a.get("model", "m")), InputTokens: int64(a.number("tokens", 0)),
 			Needs: needs(a.list("needs")), MaxWait: a.span(a.get("wait", "0s")),
-			Provider: ProviderID(a.get("provider", "")), Served: a.get("served", ""),
+			Provider: ProviderID(a.get("provider", "")), Served: a.get("served", ""), Place: Enqueue(a.number("place", 0)),
 		}
+		c.Principal, c.Token = PrincipalID(a.get("of", "")), a.get("token", "")
+		c.Metered = c.Principal != "" && !a.has("unmetered")
 		c.Fingerprint[0] = byte(a.number("fp", 0))
 		if a.has("long") {
 			c.Class = ClassLong
@@ -415,7 +430,15 @@ func (s *script) command(a *args) Command {
 	case "cancel":
 		return &Cancel{Request: RequestID(a.word())}
 	case "release":
-		return &Release{Lease: a.lease(a.word()), Reason: a.reason(ReasonDone), Requeue: a.has("requeue")}
+		c := &Release{Lease: a.lease(a.word()), Reason: a.reason(ReasonDone), Requeue: a.has("requeue"), Unsent: a.has("unsent")}
+		if tokens := a.list("used"); len(tokens) > 0 { // prompt,completion,cached,reasoning
+			u := [4]int{}
+			for i, n := range tokens {
+				u[i] = a.atoi(n)
+			}
+			c.Usage = Usage{Told: true, Prompt: int64(u[0]), Completion: int64(u[1]), Cached: int64(u[2]), Reasoning: int64(u[3])}
+		}
+		return c
 	case "register":
 		return &RegisterNode{
 			Node: NodeID(a.word()), Instance: uint64(a.number("instance", 1)),

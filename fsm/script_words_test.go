@@ -1,6 +1,7 @@
 package fsm_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -83,6 +84,8 @@ func (s *script) subject(c Command) string {
 		return fmt.Sprintf("address %q", c.Address)
 	case *Cancel:
 		return string(c.Request)
+	case *Evict:
+		return string(c.Request)
 	case *Release:
 		if name, ok := s.held[c.Lease]; ok {
 			return name
@@ -140,6 +143,8 @@ func (s *script) effect(f Effect) string {
 		w = fmt.Sprintf("%s/%d fenced reason=%s", f.Node, f.Generation, f.Reason)
 	case EffectSessionEnded:
 		return fmt.Sprintf("%s of %s ended reason=%s", s.names[f.Session], f.Edge, f.Reason)
+	case EffectDrained:
+		w = fmt.Sprintf("%s told draining=%v", cmp.Or(string(f.Provider), string(f.Node)), f.On)
 	case EffectUnwanted:
 		w = fmt.Sprintf("%s unwanted at %s", f.Request, f.Grant.Provider)
 	case EffectConfig:
@@ -197,6 +202,15 @@ func (s *script) show(a *args) {
 	case "addresses":
 		for _, e := range []EdgeID{"e1", "e2", "e3"} {
 			tell("reach %s at %q", e, s.m.Address(e))
+		}
+	case "principals":
+		for _, v := range s.m.Principals() {
+			tell("%s in_flight=%d/%d queued=%d/%d", v.ID, v.InFlight, v.MaxInFlight, v.Queued, v.MaxQueued)
+		}
+	case "usage":
+		for _, u := range s.m.Usage() {
+			tell("day=%d %s %s %s %s requests=%d aborted=%d untold=%d tokens=%d,%d,%d,%d", u.Day, u.Principal, u.Token, u.Model, u.Provider,
+				u.Requests, u.Aborted, u.Untold, u.Prompt, u.Completion, u.Cached, u.Reasoning)
 		}
 	case "joins":
 		for _, j := range s.m.Joins() {
