@@ -47,6 +47,7 @@ type Daemon struct {
 	admission *admission.Admission
 	links     atomic.Pointer[nodelink.Links] // the log may speak of links before there are any
 	openai    *openai.Server
+	responses *responses
 	boot      *bootstrap.Server
 
 	stopping atomic.Bool
@@ -177,6 +178,7 @@ func (d *Daemon) build(ctx context.Context) error {
 	})
 	edge := fsm.EdgeID(d.self.ID)
 	d.tenure = newTenure(d.store, edge, d.log, d.effects)
+	d.responses = newResponses(d.store, d.tenure, d.log, d.metrics)
 	session, err := d.tenure.open(ctx)
 	if err != nil {
 		return fmt.Errorf("open session: %w", err)
@@ -203,11 +205,12 @@ func (d *Daemon) build(ctx context.Context) error {
 	d.links.Store(links)
 	d.admission.Attach(session)
 	public := openai.New(openai.Options{
-		Runner: runner{d.admission}, Backend: backend{links, d.metrics}, Ready: d.notReady, Metrics: d.metrics, Logger: d.log,
+		Runner: runner{d.admission}, Backend: backend{links, d.metrics}, Store: d.responses, Ready: d.notReady, Metrics: d.metrics, Logger: d.log,
 		MaxBodyBytes: d.self.MaxBodyBytes, QueueKeepalive: d.self.QueueKeepaliveMS.Duration(), CORS: publicCORS(&d.self.CORS),
 	})
 	d.boot = d.newBootstrap()
 	d.view.ownToken = d.nodeToken
+	d.responses.serve(public)
 	return d.join(public)
 }
 
@@ -257,6 +260,7 @@ func (d *Daemon) effects(effects []fsm.Effect) {
 		l.Effects(effects)
 	}
 	d.admission.Effects(effects)
+	d.responses.effects(effects)
 }
 
 func (d *Daemon) position(id fsm.RequestID) (position int) {

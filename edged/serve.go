@@ -114,6 +114,7 @@ func (s *servers) drain(d *Daemon) {
 	background, stopped := context.WithTimeout(context.Background(), stopCut)
 	defer stopped()
 	d.openai.Stop(background)
+	d.responses.stop(background)
 	if err == nil {
 		return
 	}
