@@ -7,6 +7,7 @@ type Cluster struct {
 	Models                     []Model       `json:"models" doc:"What clients can ask for."`
 	Nodes                      []CatalogNode `json:"nodes" doc:"The machines that may connect, and what they offer."`
 	OpenAI                     OpenAI        `json:"openai" doc:"Who may call, and how calls are counted."`
+	Responses                  Responses     `json:"responses,omitzero" doc:"Responses that are stored: those that clients ask to keep, and background ones."`
 }
 
 // ProviderPool bounds the queue.
@@ -17,6 +18,12 @@ type ProviderPool struct {
 	ReattachWindowMS Millis `json:"reattach_window_ms" min:"0" max:"3600000" doc:"How long a waiting request keeps its place after its replica was lost."`
 	Fairness         string `json:"fairness,omitempty" enum:"none,principal" doc:"none or absent: whoever has waited longest is first. principal: principals take turns, and each one's requests keep their order."`
 	FenceTimeoutMS   Millis `json:"fence_timeout_ms" min:"100" max:"3600000" doc:"How long the slots of a lost link count as busy without a word from the node."`
+}
+
+// Responses bounds what is stored of responses.
+type Responses struct {
+	RetentionMS Millis `json:"retention_ms,omitempty" min:"0" max:"31536000000" doc:"How long a response is kept after its end; one that has not ended after as long fails. 0 or absent: 86400000, a day."`
+	MaxBytes    int64  `json:"max_bytes,omitempty" min:"0" max:"68719476736" doc:"Room for all of them, on every replica; the oldest that have ended make room for new ones. 0 or absent: 268435456."`
 }
 
 // MaxQueueDefault is provider_pool.max_queue where it is 0 or absent.

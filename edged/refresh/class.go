@@ -32,6 +32,7 @@ var rules = []rule{
 	{at: "edge", class: RestartRequired, below: true}, // listeners, identity, cluster, data directory, TLS, control plane: read once, at the start
 
 	{at: "provider_pool", class: Live, below: true},
+	{at: "responses", class: Live, below: true},
 	{at: "long_context_threshold_tokens", class: Live},
 
 	{at: "models[]", class: Live},

@@ -86,7 +86,7 @@ func TestAnUnknownLeafNeedsARestart(t *testing.T) {
 // TestTheTable is the table of docs/CONFIG.md, leaf by leaf.
 func TestTheTable(t *testing.T) {
 	live := []string{
-		"provider_pool.max_queue", "provider_pool.queue_timeout_ms", "provider_pool.startup_grace_ms", "provider_pool.reattach_window_ms",
+		"responses.retention_ms", "responses.max_bytes", "provider_pool.max_queue", "provider_pool.queue_timeout_ms", "provider_pool.startup_grace_ms", "provider_pool.reattach_window_ms",
 		"provider_pool.fence_timeout_ms", "provider_pool.fairness", "long_context_threshold_tokens", "models[]",
 		"openai.principals[]", "openai.principals[].ref", "openai.principals[].models", "openai.principals[].max_in_flight",
 		"openai.principals[].max_queued", "openai.principals[].operator", "models[].id", "models[].providers[]",

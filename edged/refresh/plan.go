@@ -27,12 +27,23 @@ func Plan(c *configs.Cluster) fsm.Config {
 			ReattachWindow: span(c.ProviderPool.ReattachWindowMS),
 			FenceTimeout:   span(c.ProviderPool.FenceTimeoutMS),
 			Fair:           c.ProviderPool.Fairness == "principal",
+
+			ResponsesBytes:     unless(c.Responses.MaxBytes, fsm.ResponsesBytes),
+			ResponsesRetention: unless(span(c.Responses.RetentionMS), fsm.ResponsesRetention),
 		},
 		Models:     models(c.Models),
 		Principals: principals(c.OpenAI.Principals),
 	}
 	plan.Nodes, plan.Providers = catalog(c.Nodes)
 	return plan
+}
+
+// unless gives 0 for the default: as before there was the key, which replicas of an older version can read.
+func unless[T comparable](value, standard T) (out T) {
+	if value != standard {
+		out = value
+	}
+	return out
 }
 
 // principals gives those that have limits, by id.
