@@ -97,6 +97,11 @@ func (o *OpenAI) check(r *report) {
 			r.problem(path, shorten(h.name)+" is not the name of a header", "for example X-IOP-Provider-Authorization")
 		}
 	}
+	for _, key := range []string{"Authorization", "X-Api-Key"} {
+		if len(o.PrincipalTokens) > 0 && strings.EqualFold(a.FromHeader, key) && !r.failed("openai.provider_auth.from_header") {
+			r.problem("openai.provider_auth.from_header", key+" carries the gateway's own key, which no backend may get", "choose another header, for example X-IOP-Provider-Authorization")
+		}
+	}
 	if a.Scheme != "" && !headerPattern.MatchString(a.Scheme) && !r.failed("openai.provider_auth.scheme") {
 		r.problem("openai.provider_auth.scheme", shorten(a.Scheme)+" is not an authorization scheme", "for example Bearer, or empty")
 	}

@@ -51,9 +51,17 @@ func bearer(h http.Header) string {
 	return ""
 }
 
+// gatewayHeader tells of a header that it carries the gateway's own key.
+func gatewayHeader(name string) bool {
+	return strings.EqualFold(name, "Authorization") || strings.EqualFold(name, "X-Api-Key")
+}
+
 // providerKey takes the caller's own key for the backend out of the headers. ok = false: it is required and missing.
 func (p *ProviderAuth) providerKey(h http.Header) (value string, ok bool) {
 	if !p.Enabled {
+		if p.FromHeader != "" && !gatewayHeader(p.FromHeader) {
+			h.Del(p.FromHeader) // a client may send it all the same: it is for nobody then
+		}
 		return "", true
 	}
 	raw := strings.TrimSpace(h.Get(p.FromHeader))
