@@ -45,8 +45,10 @@ func (l *Links) serve(life context.Context, s stream) error {
 		}
 	}
 	l.o.Metrics.LinkRefused(refused.Code)
-	l.o.Logger.Warn("link: refused", "node", reg.Node, "remote", conn.Conn.RemoteAddr().String(),
-		"code", refused.Code, "cause", refused.Message)
+	if l.faults.fresh("link refused "+reg.Node+" "+hostOf(conn.Conn.RemoteAddr())+" "+refused.Code, time.Now()) {
+		l.o.Logger.Warn("link: refused", "node", reg.Node, "remote", conn.Conn.RemoteAddr().String(),
+			"code", refused.Code, "cause", refused.Message)
+	}
 	return s.Send(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_Refused{Refused: refused}})
 }
 

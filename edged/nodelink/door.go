@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -16,21 +15,17 @@ import (
 )
 
 // door accepts what nodes dial and sorts it: control connections go to gRPC, for which the door is a listener, data
-// connections to their link. What has not proved itself is counted, and turned away beyond MaxPending.
+// connections to their link. More than MaxPending can't be unproved at once (threshold.go).
 type door struct {
-	links   *Links
-	control chan net.Conn
-	shutCh  chan struct{}
-	once    sync.Once
-	pending atomic.Int64
-
-	mu    sync.Mutex
-	raws  map[net.Conn]struct{} // being sorted
-	ended bool
+	links     *Links
+	control   chan net.Conn
+	shutCh    chan struct{}
+	once      sync.Once
+	threshold threshold
 }
 
 func newDoor(l *Links) *door {
-	return &door{links: l, control: make(chan net.Conn), shutCh: make(chan struct{}), raws: map[net.Conn]struct{}{}}
+	return &door{links: l, control: make(chan net.Conn), shutCh: make(chan struct{}), threshold: threshold{max: l.o.MaxPending}}
 }
 
 // accept runs until the listener fails or shut.
@@ -50,15 +45,12 @@ func (d *door) accept() error {
 			return err
 		}
 		pause = 5 * time.Millisecond
-		if d.pending.Add(1) > int64(d.links.o.MaxPending) || !d.enter(raw) {
-			d.pending.Add(-1)
+		at := d.threshold.enter(raw)
+		if at == nil {
 			_ = raw.Close()
 			continue
 		}
-		d.links.over.Go(func() {
-			defer d.leave(raw)
-			d.sort(raw)
-		})
+		d.links.over.Go(func() { d.sort(raw, at) })
 	}
 }
 
@@ -78,38 +70,17 @@ func (d *door) sleep(t time.Duration) bool {
 	}
 }
 
-func (d *door) enter(raw net.Conn) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ended {
-		return false
-	}
-	d.raws[raw] = struct{}{}
-	return true
-}
-
-func (d *door) leave(raw net.Conn) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.raws, raw)
-}
-
 // shut ends accept and everything that is being sorted.
 func (d *door) shut() {
 	d.once.Do(func() {
 		close(d.shutCh)
 		_ = d.links.o.Listener.Close()
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.ended = true
-		for raw := range d.raws {
-			_ = raw.Close()
-		}
+		d.threshold.close()
 	})
 }
 
 // sort finds out what a connection is, within HandshakeTimeout.
-func (d *door) sort(raw net.Conn) {
+func (d *door) sort(raw net.Conn, at *stranger) {
 	_ = raw.SetDeadline(time.Now().Add(d.links.o.HandshakeTimeout))
 	conn := raw
 	if d.links.o.TLS != nil {
@@ -119,20 +90,20 @@ func (d *door) sort(raw net.Conn) {
 			if errors.As(err, &header) {
 				err = fmt.Errorf("plain text arrived where TLS is spoken; set node.tls.enabled at the node: %w", err)
 			}
-			d.drop(raw, "TLS handshake failed", err)
+			d.drop(raw, at, "TLS handshake failed", err)
 			return
 		}
 		conn = t
 	}
 	var preface [nodepb.PrefaceLen]byte
 	if _, err := io.ReadFull(conn, preface[:]); err != nil {
-		d.drop(raw, "nothing received", err)
+		d.drop(raw, at, "nothing received", err)
 		return
 	}
 	switch string(preface[:]) {
 	case nodepb.ControlPreface:
 		_ = raw.SetDeadline(time.Time{})
-		c := &controlConn{Conn: conn, raw: raw, head: preface[:], unproved: &d.pending}
+		c := &controlConn{Conn: conn, raw: raw, head: preface[:], at: at, of: &d.threshold}
 		select {
 		case d.control <- c:
 		case <-d.shutCh:
@@ -140,22 +111,19 @@ func (d *door) sort(raw net.Conn) {
 		}
 	case nodepb.DataPreface:
 		if err := d.links.admitData(conn, raw); err != nil {
-			d.drop(raw, "data connection refused", err)
+			d.drop(raw, at, "data connection refused", err)
 			return
 		}
-		d.pending.Add(-1)
+		d.threshold.leave(at)
 	default:
-		d.drop(raw, "neither a node nor a data connection; is the address right, and TLS set alike on both sides?", nil)
+		d.drop(raw, at, "neither a node nor a data connection; is the address right, and TLS set alike on both sides?", nil)
 	}
 }
 
-func (d *door) drop(raw net.Conn, what string, err error) {
-	d.pending.Add(-1)
+func (d *door) drop(raw net.Conn, at *stranger, what string, err error) {
 	_ = raw.Close()
-	select {
-	case <-d.shutCh:
-	default:
-		d.links.o.Logger.Info("node listener: "+what, "remote", raw.RemoteAddr().String(), "error", err)
+	if !d.threshold.leave(at) {
+		d.links.faults.tell("node listener: "+what, raw.RemoteAddr(), err)
 	}
 }
 
@@ -179,10 +147,10 @@ func (d *door) Addr() net.Addr { return d.links.o.Listener.Addr() }
 // through its address.
 type controlConn struct {
 	net.Conn
-	raw      net.Conn
-	head     []byte
-	unproved *atomic.Int64
-	once     sync.Once
+	raw  net.Conn
+	head []byte
+	at   *stranger
+	of   *threshold
 }
 
 func (c *controlConn) Read(p []byte) (int, error) {
@@ -195,7 +163,7 @@ func (c *controlConn) Read(p []byte) (int, error) {
 }
 
 // proved tells that a node showed its token on it.
-func (c *controlConn) proved() { c.once.Do(func() { c.unproved.Add(-1) }) }
+func (c *controlConn) proved() { c.of.leave(c.at) }
 
 // Close closes what is under TLS, which never blocks.
 func (c *controlConn) Close() error {

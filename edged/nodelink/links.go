@@ -31,6 +31,7 @@ type Links struct {
 	regs    map[fsm.NodeID]chan struct{}  // held during a node's registration
 	leaving map[*link]struct{}            // lost, their end not yet commanded
 	closing bool                          // Goodbye was said
+	faults  complaints                    // of who was turned away
 	news    chan struct{}                 // closed and replaced when a node confirmed a configuration or a link came or went
 }
 
@@ -50,6 +51,7 @@ func New(o Options) (*Links, error) {
 		leaving: map[*link]struct{}{},
 		news:    make(chan struct{}),
 	}
+	l.faults.log = o.Logger
 	l.SetFenceTimeout(o.FenceTimeout)
 	return l, nil
 }

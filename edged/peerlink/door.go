@@ -15,19 +15,17 @@ import (
 )
 
 // door accepts what other replicas dial and sorts it: calls go to gRPC, for which the door is a listener, raft's to
-// raft. More than MaxPending that have not proved themselves are turned away.
+// raft. More than MaxPending can't be unproved at once (threshold.go).
 type door struct {
-	n      *Network
-	calls  chan net.Conn
-	shutCh chan struct{}
-
-	mu    sync.Mutex
-	raws  map[net.Conn]struct{} // being sorted
-	ended bool
+	n         *Network
+	calls     chan net.Conn
+	shutCh    chan struct{}
+	once      sync.Once
+	threshold threshold
 }
 
 func newDoor(n *Network) *door {
-	return &door{n: n, calls: make(chan net.Conn), shutCh: make(chan struct{}), raws: map[net.Conn]struct{}{}}
+	return &door{n: n, calls: make(chan net.Conn), shutCh: make(chan struct{}), threshold: threshold{max: n.o.MaxPending}}
 }
 
 // accept runs until the listener fails or shut.
@@ -58,47 +56,33 @@ func passing(err error) bool {
 }
 
 func (d *door) admit(raw net.Conn) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ended || len(d.raws) >= d.n.o.MaxPending {
+	at := d.threshold.enter(raw)
+	if at == nil {
 		_ = raw.Close()
 		return
 	}
-	d.raws[raw] = struct{}{}
 	d.n.over.Go(func() {
-		defer d.leave(raw)
-		d.sort(raw)
+		defer d.threshold.leave(at)
+		d.sort(raw, at)
 	})
-}
-
-func (d *door) leave(raw net.Conn) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.raws, raw)
 }
 
 // shut ends accept and everything that is being sorted.
 func (d *door) shut() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ended {
-		return
-	}
-	d.ended = true
-	close(d.shutCh)
-	_ = d.n.o.Listener.Close()
-	for raw := range d.raws {
-		_ = raw.Close()
-	}
+	d.once.Do(func() {
+		close(d.shutCh)
+		_ = d.n.o.Listener.Close()
+		d.threshold.close()
+	})
 }
 
 // sort finds out what a connection is, within HandshakeTimeout.
-func (d *door) sort(raw net.Conn) {
+func (d *door) sort(raw net.Conn, at *stranger) {
 	enliven(raw)
 	_ = raw.SetDeadline(time.Now().Add(d.n.o.HandshakeTimeout))
 	conn, cert, err := d.secure(raw)
 	if err != nil {
-		d.drop(raw, "TLS handshake failed", err)
+		d.drop(raw, at, "TLS handshake failed", err)
 		return
 	}
 	if t, ok := conn.(*tls.Conn); ok && t.ConnectionState().NegotiatedProtocol == peerpb.ALPNCalls {
@@ -108,23 +92,23 @@ func (d *door) sort(raw net.Conn) {
 	}
 	var preface [peerpb.PrefaceLen]byte
 	if _, err := io.ReadFull(conn, preface[:]); err != nil {
-		d.drop(raw, "nothing received", err)
+		d.drop(raw, at, "nothing received", err)
 		return
 	}
 	switch string(preface[:]) {
 	case peerpb.CallsPreface:
 		if d.n.o.TLS != nil {
-			d.drop(raw, "connection refused", refused("calls on a connection that ALPN did not say %s of", peerpb.ALPNCalls))
+			d.drop(raw, at, "connection refused", refused("calls on a connection that ALPN did not say %s of", peerpb.ALPNCalls))
 			return
 		}
 		_ = raw.SetDeadline(time.Time{})
 		d.hand(d.calls, &callConn{Conn: conn, raw: raw, head: preface[:]})
 	case peerpb.RaftPreface:
 		if err := d.greet(conn, raw, cert); err != nil {
-			d.drop(raw, "raft connection refused", err)
+			d.drop(raw, at, "raft connection refused", err)
 		}
 	default:
-		d.drop(raw, "connection refused", foreign(preface[:]))
+		d.drop(raw, at, "connection refused", foreign(preface[:]))
 	}
 }
 
@@ -182,12 +166,10 @@ func (d *door) hand(to chan<- net.Conn, c net.Conn) {
 	}
 }
 
-func (d *door) drop(raw net.Conn, what string, err error) {
+func (d *door) drop(raw net.Conn, at *stranger, what string, err error) {
 	_ = raw.Close()
-	select {
-	case <-d.shutCh:
+	if d.threshold.leave(at) {
 		return
-	default:
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 		d.n.o.Logger.Debug("cluster listener: "+what, "remote", raw.RemoteAddr().String(), "error", err) // a probe of the port

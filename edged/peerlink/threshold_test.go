@@ -1,0 +1,50 @@
+package peerlink
+
+import (
+	"net"
+	"testing"
+)
+
+// from is a connection from a host that notes its end.
+type from struct {
+	net.Conn
+	host  byte
+	ended bool
+}
+
+func (f *from) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, f.host), Port: 1} }
+func (f *from) Close() error         { f.ended = true; return nil }
+
+// TestStrangersKeepNobodyOut: one host that fills the threshold with connections that say nothing gets no more of them, and
+// makes room for others.
+func TestStrangersKeepNobodyOut(t *testing.T) {
+	d := threshold{max: 4}
+	var loud []*from
+	for range 4 {
+		loud = append(loud, &from{host: 1})
+		if d.enter(loud[len(loud)-1]) == nil {
+			t.Fatal("turned away with room left")
+		}
+	}
+	if d.enter(&from{host: 1}) != nil {
+		t.Error("a fifth one of a host that has all")
+	}
+	second := &from{host: 2}
+	s := d.enter(second)
+	if s == nil || !loud[0].ended || loud[1].ended {
+		t.Fatalf("another host was let in: %v; the oldest of the loud one ended: %v, the next: %v", s != nil, loud[0].ended, loud[1].ended)
+	}
+	if d.enter(&from{host: 3}) == nil || second.ended {
+		t.Error("who has one connection had to make room, or a third host none")
+	}
+	if d.enter(&from{host: 2}) != nil {
+		t.Error("a host took room from one that would then have fewer")
+	}
+	if d.leave(s) || d.leave(s) || d.enter(&from{host: 1}) == nil {
+		t.Error("no room after one has left")
+	}
+	d.close()
+	if !loud[3].ended || d.enter(&from{host: 4}) != nil {
+		t.Error("it is not closed")
+	}
+}
