@@ -123,8 +123,10 @@ func olderComesBack(t *testing.T, c *cluster, upgraded map[int]bool) {
 	if code := c.at(old).edge.code(t); code != 1 {
 		t.Errorf("the older build that joins ended with code %d", code)
 	}
-	wantWords(t, "the older build that joins", tail(c.at(old).edge.out.String(), 3), "newer version", "run the version that wrote it or a newer one")
-	c.at(other).iopctl(0, "cluster", "remove", "edge-9")
+	wantWords(t, "the older build that joins", tail(c.at(old).edge.out.String(), 3), "too old for its cluster", "run the version that", "or a newer one")
+	if got := c.voters(other); len(got) != 2 || len(c.members(other).Members) != 2 {
+		t.Errorf("the older build was taken in: %+v", c.members(other).Members)
+	}
 	if err := os.RemoveAll(c.at(old).dataDir()); err != nil {
 		t.Fatal(err)
 	}

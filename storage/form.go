@@ -21,6 +21,9 @@ import (
 // ErrLostDisk says that the cluster has a replica of this id, but with another directory.
 var ErrLostDisk = errors.New("the cluster knows this replica with another data directory")
 
+// ErrOldProgram says that the cluster has entries that this version can't read; it can't join.
+var ErrOldProgram = errors.New("this program is too old for its cluster")
+
 const (
 	stateForming = "forming" // it has a nonce instead of a cluster id
 	stateJoining = "joining" // it is of a cluster, but may have nothing of its log yet
@@ -69,6 +72,10 @@ func (g *group) decide(nonce string, answers []Standing) (*plan, string, error) 
 	for _, s := range answers {
 		if s.Empty || s.Cluster == "" {
 			continue
+		}
+		if s.Level > g.options.LevelMax {
+			return nil, "", fmt.Errorf("%w: cluster %s has feature level %d, this version knows %d; run the version that %s runs (%s) or a newer one",
+				ErrOldProgram, s.Cluster, s.Level, g.options.LevelMax, s.ID, s.Version)
 		}
 		switch i := find(s.Members, self); {
 		case i >= 0 && s.Members[i].Voter && !g.counted(s, nonce):

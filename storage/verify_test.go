@@ -109,3 +109,24 @@ func TestChangesThroughAFollower(t *testing.T) {
 		}
 	}
 }
+
+// TestOlderProgramDoesNotJoin a cluster whose log it could not read, and is not taken in.
+func TestOlderProgramDoesNotJoin(t *testing.T) {
+	c := newCluster(t, "e1", "e2")
+	c.tune = func(id string, o *Options) {
+		if id == "e2" {
+			o.Cluster.LevelMax = fsm.LevelFirst
+		}
+	}
+	one, err := c.open("e1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.until("the level to be raised", func() bool { return one.replica.level.Load() == levelMax })
+	if _, err := c.open("e2", c.peers()); !errors.Is(err, ErrOldProgram) {
+		t.Fatal(err)
+	}
+	if m := one.Members(); len(m) != 1 {
+		t.Errorf("members %v", m)
+	}
+}
