@@ -97,6 +97,7 @@ func (g *group) start(l *raftLog) {
 	g.peers.keep(g.book.all())
 	g.tasks.Go(g.keep)
 	g.tasks.Go(g.tend)
+	g.tasks.Go(g.notice)
 	g.tasks.Go(g.forward.run)
 }
 
