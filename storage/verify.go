@@ -140,7 +140,7 @@ func (s *Store) Verify(ctx context.Context) (*Verified, error) {
 				out.Index = r.Index
 				return
 			}
-			r.Index, r.Digest, r.Err = s.group.options.Network.Digest(ctx, r.Member, mark)
+			r.Index, r.Digest, r.Err = s.digestOf(ctx, r.Member, mark)
 		})
 	}
 	wait.Wait()
@@ -166,6 +166,21 @@ func (s *Store) mark(ctx context.Context, mark Mark) error {
 		case <-time.After(askEach):
 		case <-ctx.Done():
 			return err
+		}
+	}
+}
+
+// digestOf asks another replica. One that has just come up may not be reached at once: the way to it is tried for a while.
+func (s *Store) digestOf(ctx context.Context, m Member, mark Mark) (index uint64, digest [32]byte, err error) {
+	for end := time.Now().Add(transportTimeout); ; {
+		index, digest, err = s.group.options.Network.Digest(ctx, m, mark)
+		if err == nil || time.Now().After(end) {
+			return index, digest, err
+		}
+		select {
+		case <-time.After(askEach):
+		case <-ctx.Done():
+			return index, digest, err
 		}
 	}
 }
