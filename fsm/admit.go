@@ -14,6 +14,9 @@ func (m *Machine) admit(s *session, c *Admit) Outcome {
 		}
 		return m.reattach(r, s)
 	}
+	if c.Place > 0 && m.vacant(c.Place) {
+		return m.admitNew(s, c, c.Place)
+	}
 	if line := m.orphans[c.Fingerprint]; line != nil {
 		r := line.first()
 		delete(m.requests, r.id)
@@ -21,14 +24,15 @@ func (m *Machine) admit(s *session, c *Admit) Outcome {
 		m.requests[r.id] = r
 		return m.reattach(r, s)
 	}
-	return m.admitNew(s, c)
+	return m.admitNew(s, c, 0)
 }
 
 func clash(a, b Fingerprint) bool {
 	return a != b && a != Fingerprint{} && b != Fingerprint{}
 }
 
-func (m *Machine) admitNew(s *session, c *Admit) Outcome {
+// admitNew decides about a request that nobody knows: at the end of the queue, or at its old place if that is not 0.
+func (m *Machine) admitNew(s *session, c *Admit, place Enqueue) Outcome {
 	mo := m.models[c.Model]
 	if mo == nil {
 		return refused(RefusalModelNotFound)
@@ -45,7 +49,7 @@ func (m *Machine) admitNew(s *session, c *Admit) Outcome {
 	switch {
 	case !r.who.may(c.Model):
 		why = RefusalModelNotFound
-	case why != RefusalNone || chosen != nil:
+	case why != RefusalNone || chosen != nil || place > 0:
 	case r.who.crowded():
 		why = RefusalPrincipalLimit
 	case m.pending >= m.pool().MaxQueue:
@@ -55,8 +59,10 @@ func (m *Machine) admitNew(s *session, c *Admit) Outcome {
 		m.recycle(r)
 		return refused(why)
 	}
-	r.enqueue = m.nextEnqueue
-	m.nextEnqueue++
+	if r.enqueue = place; place == 0 {
+		r.enqueue = m.nextEnqueue
+		m.nextEnqueue++
+	}
 	r.enqueuedAt, r.enqueuedWall, r.enqueuedIndex = m.now, m.wall, m.index
 	m.requests[r.id] = r
 	if chosen != nil {
@@ -64,6 +70,9 @@ func (m *Machine) admitNew(s *session, c *Admit) Outcome {
 		return Outcome{Code: Granted, Grant: r.grant()}
 	}
 	m.wait(r, fit, dropped)
+	if place > 0 {
+		return Outcome{Code: Queued, Enqueue: r.enqueue}
+	}
 	return Outcome{Code: Queued, Position: m.pending, Enqueue: r.enqueue}
 }
 

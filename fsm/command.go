@@ -41,6 +41,9 @@ type (
 		// Alive says that the edge may live, and its transports carry on what runs. Then the leases stay counted until the
 		// nodes report or the fence timeout is over, also those of a node that has no other link: it may register anew.
 		Alive bool
+		// Apart says of an edge with Alive that its leases stay counted so long even when the last other link of their node
+		// goes meanwhile.
+		Apart bool
 	}
 
 	// Admit asks for a slot. Outcome: Granted, Queued or Refused.
@@ -61,6 +64,9 @@ type (
 		Principal PrincipalID
 		Token     string // token_ref
 		Metered   bool   // its run is counted in the ledger
+		// Place is the one that a waiter of this edge had before the log lost it: it gets that again, whatever MaxQueue is,
+		// if nobody is known by the id and nobody has the place. 0 = none.
+		Place Enqueue
 	}
 
 	// Cancel takes a request out of the queue. Outcome: Removed, Holds (it has a lease, which stays), or Unknown.
@@ -73,7 +79,14 @@ type (
 		Reason  Reason
 		Requeue bool
 		Usage   Usage // of a metered run that ends
+		// Unsent says of one with Requeue that the edge never dispatched it. So its provider stays a candidate, and it goes
+		// back to its place even if its link or the session that it was granted to is gone.
+		Unsent bool
 	}
+
+	// Evict takes a waiter out of the queue for an operator, whosever it is; its session hears of it (EffectEnded).
+	// Outcome: Removed, Holds (it has a lease, which stays) or Unknown.
+	Evict struct{ Request RequestID }
 
 	// RegisterNode begins a link between a node and the session's edge. Outcome: Registered or Refused.
 	RegisterNode struct {
@@ -116,7 +129,7 @@ type (
 	}
 
 	// Drain stops (or allows again) new leases on a provider, or on all of a node if Provider is empty.
-	// Outcome: Done, or Unknown.
+	// Every session with a link to the node hears of it (EffectDrained). Outcome: Done, or Unknown.
 	Drain struct {
 		Node     NodeID
 		Provider ProviderID
@@ -150,6 +163,7 @@ func (*EndSession) command()   {}
 func (*Admit) command()        {}
 func (*Cancel) command()       {}
 func (*Release) command()      {}
+func (*Evict) command()        {}
 func (*RegisterNode) command() {}
 func (*NodeReady) command()    {}
 func (*LinkLost) command()     {}

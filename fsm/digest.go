@@ -67,6 +67,7 @@ func (w *rowWriter) later(img *Image) {
 	w.principals(img)
 	w.usage(img)
 	w.responses(img)
+	w.apart(img)
 }
 
 func (w *rowWriter) tokens(img *Image) {
@@ -149,6 +150,17 @@ func (w *rowWriter) responses(img *Image) {
 		w.str(string(r.ID))
 		w.str(string(r.Principal))
 		w.flag(r.Background)
+	}
+}
+
+func (w *rowWriter) apart(img *Image) {
+	for i := range img.Nodes {
+		for _, l := range img.Nodes[i].Links {
+			if l.Apart {
+				w.nums(16, uint64(l.Generation))
+				w.str(string(img.Nodes[i].ID))
+			}
+		}
 	}
 }
 

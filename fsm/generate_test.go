@@ -143,15 +143,17 @@ func (g *generator) clusterCommand(e *Entry) Command {
 	case k == 2:
 		g.remember()
 		s := choose(g, g.n.sessions...)
-		return &EndSession{Edge: choose(g, s.edge, s.edge, "e1"), Session: s.id, Reason: ReasonGoodbye, Alive: g.one(2)}
+		return &EndSession{Edge: choose(g, s.edge, s.edge, "e1"), Session: s.id, Reason: ReasonGoodbye, Alive: g.one(2), Apart: g.one(2)}
 	case k <= 8:
 		return g.drain()
 	case k == 9 && g.one(4):
-		return &RaiseLevel{Level: uint32(g.pick(5))}
+		return &RaiseLevel{Level: uint32(g.pick(6))}
 	case k == 9:
 		return &DigestCheck{Index: e.Index - min(e.Index, uint64(g.pick(4))), Digest: [32]byte{byte(g.count)}}
 	case k == 10:
 		return g.joinCommand()
+	case k == 11:
+		return &Evict{Request: g.requestID()}
 	}
 	return &Expire{Term: e.Term - uint64(g.pick(10)/9)}
 }
@@ -240,6 +242,8 @@ func (g *generator) sessionCommand(by SessionID) Command {
 		return &Cancel{Request: g.requestID()}
 	case k < 95:
 		return g.linkCommand(by)
+	case k < 96 && g.one(3):
+		return &Evict{Request: g.requestID()}
 	case k < 96:
 		return g.drain()
 	case k < 97:
@@ -271,6 +275,9 @@ func (g *generator) admit() Command {
 	if g.one(60) {
 		a.Token = string(make([]byte, NameMax+1))
 	}
+	if g.one(4) {
+		a.Place = Enqueue(g.pick(int(g.n.lastEnqueue) + 2))
+	}
 	if g.one(12) {
 		a.Provider, a.Served = g.provID(), choose(g, "", "served")
 	}
@@ -278,7 +285,7 @@ func (g *generator) admit() Command {
 }
 
 func (g *generator) release() Command {
-	r := &Release{Lease: g.lease(), Reason: ReasonDone, Requeue: g.one(4)}
+	r := &Release{Lease: g.lease(), Reason: ReasonDone, Requeue: g.one(4), Unsent: g.one(3)}
 	if g.one(4) {
 		r.Reason = choose(g, ReasonCanceled, ReasonNotRun, ReasonBackendError, ReasonNeverSent)
 	}

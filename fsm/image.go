@@ -113,6 +113,7 @@ type LinkRow struct {
 	Session    SessionID
 	State      LinkState
 	FenceUntil Time // of a fenced link
+	Apart      bool // of a fenced link: its leases do not go with the node's last other link
 }
 
 // ProviderRow is the part of a provider that is not configuration. Config is repeated for those that the

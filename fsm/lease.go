@@ -61,7 +61,8 @@ func (m *Machine) release(s *session, c *Release) Outcome {
 	if r == nil || r.link.edge != s.edge || r.state == StateFencing && c.Reason == ReasonLinkLost {
 		return Outcome{Code: AlreadyReleased}
 	}
-	requeue := c.Requeue && r.state == StateHeld && r.session == s
+	back := c.Requeue && c.Unsent
+	requeue := c.Requeue && r.state == StateHeld && r.session == s && !back
 	l, id := r.link, r.provider.ID
 	m.giveBack(r)
 	m.dropSpent(l)
@@ -75,6 +76,9 @@ func (m *Machine) release(s *session, c *Release) Outcome {
 		}
 		m.again(r, lost)
 		return Outcome{Code: Returned}
+	}
+	if back {
+		return m.putBack(r, s)
 	}
 	if !requeue {
 		m.account(r, id, c.Reason, c.Usage)

@@ -7,7 +7,7 @@ const (
 	// LevelFirst is that of a state to which no level was ever raised.
 	LevelFirst = 1
 	// LevelMax is the highest that this version knows.
-	LevelMax = 4
+	LevelMax = 5
 )
 
 type (
@@ -38,22 +38,32 @@ func (m *Machine) Checked() uint64 { return m.checked }
 // proposes it knows that all can read it.
 func LevelOf(c Command) uint32 {
 	switch c := c.(type) {
+	case *Evict:
+		return 5
 	case *Submit, *Progress, *Keep, *Forget:
 		return 4
 	case *Announce, *DigestCheck, *AddJoin, *RedeemJoin:
 		return 2
 	case *EndSession:
-		if c.Alive {
+		switch {
+		case c.Apart:
+			return 5
+		case c.Alive:
 			return 2
 		}
 	case *Admit:
 		switch {
+		case c.Place != 0:
+			return 5
 		case c.Principal != "", c.Token != "", c.Metered:
 			return 3
 		case c.Provider != "":
 			return 2
 		}
 	case *Release:
+		if c.Unsent {
+			return 5
+		}
 		if c.Usage != (Usage{}) {
 			return 3
 		}

@@ -10,6 +10,7 @@ type link struct {
 	session    *session // nil once fenced
 	state      LinkState
 	fenceUntil Time
+	apart      bool     // fenced, and its edge may carry on what runs even if the node has no other link
 	firstHeld  *request // its leases, by lease id
 	lastHeld   *request
 	held       int
@@ -59,7 +60,7 @@ func (m *Machine) linkLost(s *session, c *LinkLost) Outcome {
 // fence ends a link. Its leases are returned if the node has no other link; else the backend may still be busy while
 // the node can be given work over the other one, so they stay counted. A pending link counts as another one: it could
 // become ready on the node's word of before this fence. With alive they stay counted in any case: the edge may only have
-// lost its session, and its transport carries on what runs.
+// lost its session, and its transport carries on what runs. So do those of links that are apart.
 func (m *Machine) fence(l *link, why Reason, alive bool) {
 	n := l.node
 	m.emit(Effect{
@@ -74,7 +75,9 @@ func (m *Machine) fence(l *link, why Reason, alive bool) {
 		m.setFence(l)
 	} else {
 		for _, fenced := range slices.Clone(n.links) {
-			m.reclaimAll(fenced, why)
+			if !fenced.apart {
+				m.reclaimAll(fenced, why)
+			}
 		}
 	}
 	m.dropSpent(l)

@@ -137,6 +137,8 @@ func (m *Machine) command(s *session, c Command) Outcome {
 		return m.endSession(c)
 	case *Drain:
 		return m.drain(c)
+	case *Evict:
+		return m.evict(c)
 	case *ApplyConfig:
 		return m.applyConfig(c)
 	case *AddJoin:

@@ -78,12 +78,22 @@ func (n *naive) decide(by SessionID, c Command) Outcome {
 		return n.open(c)
 	case *EndSession:
 		if s := n.session(c.Session); s != nil && s.edge == c.Edge {
-			n.end(s, c.Reason, c.Alive)
+			n.end(s, c.Reason, c.Alive, c.Alive && c.Apart)
 			return Outcome{Code: Done}
 		}
 		return Outcome{Code: Stale}
 	case *Drain:
 		return n.drain(c)
+	case *Evict:
+		r := n.request(c.Request)
+		switch {
+		case r == nil:
+			return Outcome{Code: Unknown}
+		case !r.isWaiter():
+			return Outcome{Code: Holds, Grant: r.grant()}
+		}
+		n.leave(r, RefusalEvicted)
+		return Outcome{Code: Removed}
 	case *ApplyConfig:
 		return n.applyConfig(c)
 	case *Expire:
@@ -139,7 +149,7 @@ func (n *naive) open(c *OpenSession) Outcome {
 	}
 	for _, s := range slices.Clone(n.sessions) {
 		if s.edge == c.Edge {
-			n.end(s, ReasonSessionEnded, false)
+			n.end(s, ReasonSessionEnded, false, false)
 		}
 	}
 	n.lastSession = max(n.lastSession+1, SessionID(n.index))
@@ -155,11 +165,12 @@ func (n *naive) open(c *OpenSession) Outcome {
 }
 
 // end (1.7).
-func (n *naive) end(s *nSession, why Reason, alive bool) {
+func (n *naive) end(s *nSession, why Reason, alive, apart bool) {
 	n.sessions = slices.DeleteFunc(n.sessions, func(x *nSession) bool { return x == s })
 	for _, x := range n.nodes {
 		for _, l := range x.links {
 			if l.session == s.id && l.state != LinkFenced {
+				l.apart = apart
 				n.fence(x, l, ReasonSessionEnded, alive)
 			}
 		}
@@ -189,8 +200,9 @@ func (n *naive) admit(s *nSession, c *Admit) Outcome {
 		}
 		return n.reattach(s, r, c.Request)
 	}
+	place := n.lost(c.Place)
 	for _, r := range n.waiters() {
-		if r.State == StateDetached && r.Fingerprint == c.Fingerprint && c.Fingerprint != (Fingerprint{}) {
+		if place == 0 && r.State == StateDetached && r.Fingerprint == c.Fingerprint && c.Fingerprint != (Fingerprint{}) {
 			return n.reattach(s, r, c.Request)
 		}
 	}
@@ -204,11 +216,15 @@ func (n *naive) admit(s *nSession, c *Admit) Outcome {
 	switch {
 	case n.forbidden(c.Principal, c.Model):
 		return Outcome{Code: Refused, Refusal: RefusalModelNotFound}
-	case p != nil || no != RefusalNone:
+	case p != nil || no != RefusalNone || place > 0:
 	case n.crowded(c.Principal):
 		return Outcome{Code: Refused, Refusal: RefusalPrincipalLimit}
 	case len(n.waiters()) >= n.maxQueue():
 		return Outcome{Code: Refused, Refusal: RefusalQueueFull}
+	}
+	if place > 0 {
+		r.Enqueue = place
+		return n.place(r, false)
 	}
 	o := n.place(r, false)
 	if o.Code != Refused {
@@ -218,6 +234,15 @@ func (n *naive) admit(s *nSession, c *Admit) Outcome {
 		o.Position = len(n.waiters())
 	}
 	return o
+}
+
+// lost is a place that was given and that nobody has, 0 if it is none.
+func (n *naive) lost(place Enqueue) Enqueue {
+	taken := slices.ContainsFunc(n.requests, func(r *nRequest) bool { return r.Enqueue == place })
+	if taken || place > n.lastEnqueue {
+		return 0
+	}
+	return place
 }
 
 // place gives a request that stands nowhere a slot or its place in the queue, or refuses it. One that comes back to an
@@ -266,6 +291,9 @@ func (n *naive) release(s *nSession, c *Release) Outcome {
 		}
 		held := r.State == StateHeld && r.Session == s.id
 		n.giveBack(r)
+		if c.Requeue && c.Unsent {
+			return n.putBack(r, s)
+		}
 		if !c.Requeue || !held {
 			n.used(r, c.Reason, c.Usage)
 			return Outcome{Code: Returned}
@@ -274,12 +302,32 @@ func (n *naive) release(s *nSession, c *Release) Outcome {
 			return Outcome{Code: Refused, Refusal: RefusalUnavailable}
 		}
 		r.Excluded = append(r.Excluded, r.Provider)
-		r.Lease, r.Provider, r.Served, r.Generation, r.Node = 0, "", "", 0, ""
-		r.GrantedAt, r.GrantedWall, r.GrantedIndex = 0, 0, 0
-		r.State = StateWaiting
+		r.bare()
 		return n.place(r, true)
 	}
 	return Outcome{Code: AlreadyReleased}
+}
+
+// bare takes a request's lease off it.
+func (r *nRequest) bare() {
+	r.Lease, r.Provider, r.Served, r.Generation, r.Node = 0, "", "", 0, ""
+	r.GrantedAt, r.GrantedWall, r.GrantedIndex = 0, 0, 0
+	r.State = StateWaiting
+}
+
+// putBack has a request whose lease was never used wait at its old place, for whoever asks for that. The queue decides.
+func (n *naive) putBack(r *nRequest, s *nSession) Outcome {
+	if r.Direct {
+		return Outcome{Code: Refused, Refusal: RefusalUnavailable}
+	}
+	r.bare()
+	r.Session, r.Edge = s.id, s.edge
+	if _, no := n.verdict(r); no != RefusalNone {
+		return Outcome{Code: Refused, Refusal: no}
+	}
+	n.requests = append(n.requests, r)
+	n.round()
+	return Outcome{Code: Queued, Enqueue: r.Enqueue}
 }
 
 func (n *naive) register(s *nSession, c *RegisterNode) Outcome {
@@ -367,13 +415,23 @@ func (n *naive) drain(c *Drain) Outcome {
 	if c.Provider == "" {
 		if x := n.node(c.Node); x != nil && !x.removed {
 			x.draining = c.On
+			n.tellDrained(x, c)
 			return Outcome{Code: Done}
 		}
 	} else if p := n.provider(c.Provider); p != nil && (c.Node == "" || c.Node == p.Node) {
 		p.draining = c.On
+		n.tellDrained(n.node(p.Node), c)
 		return Outcome{Code: Done}
 	}
 	return Outcome{Code: Unknown}
+}
+
+func (n *naive) tellDrained(x *nNode, c *Drain) {
+	for _, l := range x.links {
+		if l.state != LinkFenced {
+			n.effects = append(n.effects, Effect{Kind: EffectDrained, Session: l.session, Node: x.id, Provider: c.Provider, On: c.On})
+		}
+	}
 }
 
 // applyConfig (1.8).

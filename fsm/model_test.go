@@ -67,6 +67,7 @@ type nLink struct {
 	session    SessionID
 	state      LinkState
 	fenceUntil Time
+	apart      bool
 }
 
 type nProvider struct {
@@ -450,7 +451,9 @@ func (n *naive) fence(x *nNode, l *nLink, why Reason, alive bool) {
 	}
 	if !alive && !x.has(LinkPending, LinkReady) {
 		for _, r := range n.leases(x.id, 0) {
-			n.takeBack(r, why)
+			if !x.link(r.Generation).apart {
+				n.takeBack(r, why)
+			}
 		}
 	}
 	if wasReady && !x.has(LinkReady) || !x.has(LinkPending, LinkReady) {

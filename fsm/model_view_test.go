@@ -30,7 +30,7 @@ func (n *naive) image() *Image {
 		row := NodeRow{ID: x.id, Generation: x.generation, Instance: x.instance, Draining: x.draining, Removed: x.removed, Token: x.token}
 		for _, l := range x.links {
 			row.Links = append(row.Links, LinkRow{
-				Generation: l.generation, Edge: l.edge, Session: l.session, State: l.state, FenceUntil: l.fenceUntil,
+				Generation: l.generation, Edge: l.edge, Session: l.session, State: l.state, FenceUntil: l.fenceUntil, Apart: l.apart,
 			})
 		}
 		im.Nodes = append(im.Nodes, row)

@@ -166,6 +166,7 @@ func (m *Machine) drain(c *Drain) Outcome {
 			return Outcome{Code: Unknown}
 		}
 		p.draining = c.On
+		m.tellDrained(p.node, p.ID, c.On)
 		m.stir(p)
 		m.doubt(p)
 		return Outcome{Code: Done}
@@ -175,11 +176,21 @@ func (m *Machine) drain(c *Drain) Outcome {
 		return Outcome{Code: Unknown}
 	}
 	n.draining = c.On
+	m.tellDrained(n, "", c.On)
 	for _, p := range n.providers {
 		m.stir(p)
 		m.doubt(p)
 	}
 	return Outcome{Code: Done}
+}
+
+// tellDrained tells the sessions that can tell the node.
+func (m *Machine) tellDrained(n *node, p ProviderID, on bool) {
+	for _, l := range n.links {
+		if l.session != nil {
+			m.emit(Effect{Kind: EffectDrained, Session: l.session.id, Edge: l.edge, Node: n.id, Generation: l.generation, Provider: p, On: on})
+		}
+	}
 }
 
 // Fenced returns the generations of a node that are fenced and hold leases, at any edge: what it has to report.

@@ -59,12 +59,14 @@ const (
 	RefusalPrincipalLimit              // principal_limit: as many requests of its principal wait as may, or it cannot wait
 	RefusalStoreFull                   // store_full: responses that have not ended leave no room
 	RefusalLost                        // lost: a background response's run was lost ResponseLostMax times
+	RefusalEvicted                     // canceled_by_operator
 )
 
 var refusalNames = [...]string{
 	"none", "model_not_found", "queue_full", "unavailable", "context_too_long", "draining", "in_progress_elsewhere",
 	"queue_timeout", "abandoned", "unknown_node", "duplicate", "conflict", "malformed", "unsupported",
 	"unknown_token", "expired", "too_many", "principal_limit", "store_full", "lost",
+	"canceled_by_operator",
 }
 
 func (r Refusal) String() string { return nameOf(refusalNames[:], int(r)) }
@@ -114,6 +116,9 @@ const (
 	EffectConfig
 	// EffectUnwanted: the response that a lease is for has ended, or was forgotten: its run is to be ended; Grant is set.
 	EffectUnwanted
+	// EffectDrained: an operator drains a node that has a link to Session, or one of its providers, or allows it again;
+	// Node, Provider ("" = all of the node) and On are set.
+	EffectDrained
 )
 
 // Effect is a later consequence for a request or link, addressed to the session that owns it.
@@ -128,6 +133,8 @@ type Effect struct {
 	Node       NodeID
 	Generation Generation
 	Revision   Revision
+	Provider   ProviderID
+	On         bool
 }
 
 // Result is what one entry brought about.

@@ -74,6 +74,8 @@ func bare(e Effect) Effect {
 		b.Node, b.Generation, b.Reason = e.Node, e.Generation, e.Reason
 	case EffectSessionEnded:
 		b.Edge, b.Reason = e.Edge, e.Reason
+	case EffectDrained:
+		b.Node, b.Provider, b.On = e.Node, e.Provider, e.On
 	case EffectConfig:
 		b.Revision = e.Revision
 	}

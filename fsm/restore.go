@@ -82,7 +82,7 @@ func (s *session) row() SessionRow {
 func (n *node) row() NodeRow {
 	row := NodeRow{ID: n.id, Generation: n.generation, Instance: n.instance, Draining: n.draining, Removed: n.removed, Token: n.token}
 	for _, l := range n.links {
-		r := LinkRow{Generation: l.generation, Edge: l.edge, State: l.state, FenceUntil: l.fenceUntil}
+		r := LinkRow{Generation: l.generation, Edge: l.edge, State: l.state, FenceUntil: l.fenceUntil, Apart: l.apart}
 		if l.session != nil {
 			r.Session = l.session.id
 		}
@@ -196,7 +196,7 @@ func (m *Machine) restoreLinks(rows []NodeRow) error {
 		for _, lr := range row.Links {
 			l := &link{
 				node: n, generation: lr.Generation, edge: lr.Edge, session: m.sessions[lr.Session], state: lr.State,
-				fenceUntil: lr.FenceUntil,
+				fenceUntil: lr.FenceUntil, apart: lr.Apart,
 			}
 			if (l.session == nil) != (l.state == LinkFenced) {
 				return fmt.Errorf("restore link %s/%d: it is %s and its session %d is wrong", n.id, l.generation, l.state, lr.Session)

@@ -36,6 +36,7 @@ func verbs() map[string]func(*script, *args) {
 		"admit":    (*script).simple,
 		"announce": (*script).simple, // ADDRESS
 		"cancel":   (*script).simple,
+		"evict":    (*script).evict,
 		"release":  (*script).simple,
 		"register": (*script).simple,
 		"ready":    (*script).simple,
@@ -371,6 +372,8 @@ func (s *script) end(a *args) {
 func (s *script) advance(a *args) { s.elapsed += a.span(a.word()) }
 
 func (s *script) expire(a *args) { s.propose(0, &Expire{Term: uint64(a.number("term", 1))}) }
+
+func (s *script) evict(a *args) { s.propose(0, &Evict{Request: RequestID(a.word())}) }
 
 func (s *script) drain(a *args) {
 	d := &Drain{On: a.verb == "drain"}

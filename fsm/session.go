@@ -85,7 +85,7 @@ func (m *Machine) openSession(c *OpenSession) Outcome {
 		if old.nonce == c.Nonce {
 			return Outcome{Code: SessionOpened, Session: old.id}
 		}
-		m.closeSession(old, ReasonSessionEnded, false)
+		m.closeSession(old, ReasonSessionEnded, false, false)
 	}
 	id := max(SessionID(m.index), m.lastSession+1) // an entry may open several
 	m.lastSession = id
@@ -104,16 +104,17 @@ func (m *Machine) endSession(c *EndSession) Outcome {
 	if s == nil || s.id != c.Session {
 		return Outcome{Code: Stale}
 	}
-	m.closeSession(s, c.Reason, c.Alive)
+	m.closeSession(s, c.Reason, c.Alive, c.Alive && c.Apart)
 	return Outcome{Code: Done}
 }
 
 // closeSession ends a session: its links are fenced, its waiters detached; its leases go the way of their links.
-func (m *Machine) closeSession(s *session, why Reason, alive bool) {
+func (m *Machine) closeSession(s *session, why Reason, alive, apart bool) {
 	m.emit(Effect{Kind: EffectSessionEnded, Session: s.id, Edge: s.edge, Reason: why})
 	for _, id := range sortedKeys(m.nodes) {
 		for _, l := range slices.Clone(m.nodes[id].links) {
 			if l.session == s {
+				l.apart = apart
 				m.fence(l, ReasonSessionEnded, alive)
 			}
 		}

@@ -30,6 +30,9 @@ func TestSmallWorlds(t *testing.T) {
 		{"two edges", smallConfig(1, 1), func(im *Image) []Command {
 			return slices.Concat(someRequestCommands(im), linkCommands(im, "e1"), linkCommands(im, "e2"), lifeCommands(im))
 		}, 6},
+		{"lost places", smallConfig(1, 1), func(im *Image) []Command {
+			return slices.Concat(placeCommands(im), linkCommands(im, "e1"), lifeCommands(im))
+		}, 7},
 		{"operators", smallConfig(1, 1), func(im *Image) []Command {
 			return slices.Concat(requestCommands(im), operatorCommands(im))
 		}, 5},
@@ -283,6 +286,28 @@ func requestCommands(im *Image) []Command {
 	return cs
 }
 
+// placeCommands: grants come to nothing, and who has lost a place claims it.
+func placeCommands(im *Image) []Command {
+	taken := map[Enqueue]bool{}
+	var cs []Command
+	for _, r := range im.Requests {
+		taken[r.Enqueue] = true
+		if r.Lease != 0 {
+			cs = append(cs, &Release{Lease: r.Lease}, &Release{Lease: r.Lease, Requeue: true, Unsent: true})
+		} else {
+			cs = append(cs, &Evict{Request: r.ID})
+		}
+	}
+	vacant := Enqueue(1)
+	for taken[vacant] {
+		vacant++
+	}
+	return append(cs, &Expire{Term: 1},
+		&Admit{Request: "a", Model: "o"}, &Admit{Request: "b", Model: "o"}, &Admit{Request: "a", Model: "o", Place: vacant},
+		&Admit{Request: "c", Model: "m", Class: ClassLong, Fingerprint: Fingerprint{1}, Place: vacant},
+	)
+}
+
 // someRequestCommands is a smaller choice, from both edges, with a request that comes again under another id.
 func someRequestCommands(im *Image) []Command {
 	cs := []Command{
@@ -340,7 +365,7 @@ func lifeCommands(im *Image) []Command {
 		&OpenSession{Edge: "e2", Nonce: im.Index + 10},
 	}
 	for _, s := range im.Sessions {
-		cs = append(cs, &EndSession{Edge: s.Edge, Session: s.ID, Reason: ReasonGoodbye, Alive: im.Index%2 == 0})
+		cs = append(cs, &EndSession{Edge: s.Edge, Session: s.ID, Reason: ReasonGoodbye, Alive: im.Index%2 == 0, Apart: im.Index%4 == 0})
 	}
 	return cs
 }

@@ -50,7 +50,25 @@ func everyCommand() map[string]fsm.Command {
 		"raise_level":            &fsm.RaiseLevel{Level: 2},
 		"digest_check":           &fsm.DigestCheck{Index: 10000, Digest: [32]byte{1, 31: 2}},
 		"end_session":            &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonGoodbye},
+		"end_session_apart":      &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonSessionEnded, Alive: true, Apart: true},
+		"evict":                  &fsm.Evict{Request: "r1"},
 		"end_session_alive":      &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonSessionEnded, Alive: true},
+		"admit_place": &fsm.Admit{
+			Request: "r\xff1", Fingerprint: fsm.Fingerprint{1, 2, 15: 9}, Model: "provider:codex/gpt-5", Class: fsm.ClassLong,
+			InputTokens: 131072, Needs: fsm.NeedChat, MaxWait: 30 * fsm.Second, Provider: "codex", Served: "gpt-5",
+			Principal: "team-\xfe", Token: "ann-1", Metered: true, Place: 1 << 40,
+		},
+		"release_unsent": &fsm.Release{
+			Lease: 300, Reason: fsm.ReasonNeverSent, Requeue: true, Unsent: true,
+			Usage: fsm.Usage{Told: true, Prompt: 1 << 40, Completion: 300, Cached: 5, Reasoning: 6},
+		},
+		"submit_place": &fsm.Submit{ // which means nothing there
+			Response: "resp_1", Request: fsm.Admit{
+				Request: "r1", Fingerprint: fsm.Fingerprint{1, 15: 9}, Model: "m", Class: fsm.ClassLong, InputTokens: 9, Needs: fsm.NeedChat, MaxWait: 1,
+				Provider: "p", Served: "s", Principal: "ann", Token: "t", Metered: true, Place: 7,
+			},
+			Payload: everyPayload(),
+		},
 		"admit": &fsm.Admit{
 			Request: "r\xff1", Fingerprint: fsm.Fingerprint{1, 2, 15: 9}, Model: "ornith:35b", Class: fsm.ClassLong,
 			InputTokens: 131072, Needs: fsm.NeedChat | fsm.NeedTunnel, MaxWait: 30 * fsm.Second,

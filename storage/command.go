@@ -32,6 +32,7 @@ const (
 	kindProgress
 	kindKeep
 	kindForget
+	kindEvict
 )
 
 // appendCommand appends a command as field 5 of a Batch. It panics on a kind that is not in the record format, which
@@ -48,7 +49,7 @@ func appendCommand(b []byte, c fsm.Command) []byte {
 			return appendNested(b, kindRelease, func(b []byte) []byte {
 				b = appendUint(b, 1, uint64(c.Lease))
 				b = appendUint(b, 2, uint64(c.Reason))
-				return appendUsage(appendBool(b, 3, c.Requeue), &c.Usage)
+				return appendBool(appendUsage(appendBool(b, 3, c.Requeue), &c.Usage), 5, c.Unsent)
 			})
 		case *fsm.Cancel:
 			return appendNested(b, kindCancel, func(b []byte) []byte { return appendText(b, 1, c.Request) })
@@ -73,7 +74,8 @@ func appendAdmit(b []byte, c *fsm.Admit) []byte {
 	b = appendText(b, 9, c.Served)
 	b = appendText(b, 10, c.Principal)
 	b = appendText(b, 11, c.Token)
-	return appendBool(b, 12, c.Metered)
+	b = appendBool(b, 12, c.Metered)
+	return appendUint(b, 13, uint64(c.Place))
 }
 
 func appendUsage(b []byte, u *fsm.Usage) []byte {
@@ -101,8 +103,11 @@ func appendRare(b []byte, c fsm.Command) []byte {
 			b = appendText(b, 1, c.Edge)
 			b = appendUint(b, 2, uint64(c.Session))
 			b = appendUint(b, 3, uint64(c.Reason))
-			return appendBool(b, 4, c.Alive)
+			b = appendBool(b, 4, c.Alive)
+			return appendBool(b, 5, c.Apart)
 		})
+	case *fsm.Evict:
+		return appendNested(b, kindEvict, func(b []byte) []byte { return appendText(b, 1, c.Request) })
 	case *fsm.Drain:
 		return appendNested(b, kindDrain, func(b []byte) []byte {
 			b = appendText(b, 1, c.Node)

@@ -117,6 +117,8 @@ func (d *decoder) readAdmit(f *fields) *fsm.Admit {
 			c.Token = name[string](d, f.bytes())
 		case 12:
 			c.Metered = f.bool()
+		case 13:
+			c.Place = fsm.Enqueue(f.uint())
 		default:
 			f.unknown()
 		}
@@ -138,6 +140,8 @@ func (d *decoder) readRelease(f *fields) *fsm.Release {
 			inner := &fields{rest: f.bytes()}
 			c.Usage = readUsage(inner)
 			f.err = errors.Join(f.err, inner.err)
+		case 5:
+			c.Unsent = f.bool()
 		default:
 			f.unknown()
 		}
@@ -182,6 +186,8 @@ func (d *decoder) rare(kind int, f *fields) fsm.Command {
 	switch kind {
 	case int(kindOpenSession):
 		return d.readOpenSession(f)
+	case int(kindEvict):
+		return &fsm.Evict{Request: d.readCancel(f).Request}
 	case int(kindEndSession):
 		return d.readEndSession(f)
 	case int(kindRegisterNode):
@@ -247,6 +253,8 @@ func (d *decoder) readEndSession(f *fields) *fsm.EndSession {
 			c.Reason = fsm.Reason(f.upTo(math.MaxUint8))
 		case 4:
 			c.Alive = f.bool()
+		case 5:
+			c.Apart = f.bool()
 		default:
 			f.unknown()
 		}

@@ -66,7 +66,11 @@ func (nobody) Receive(fsm.Outcome, error) {}
 
 // endOf ends the session of an edge that may live: it may only have lost its quorum.
 func (g *group) endOf(edge fsm.EdgeID, id fsm.SessionID) *fsm.EndSession {
-	end := &fsm.EndSession{Edge: edge, Session: id, Reason: fsm.ReasonSessionEnded, Alive: true}
-	end.Alive = fsm.LevelOf(end) <= g.store.replica.level.Load()
+	level := g.store.replica.level.Load()
+	end := &fsm.EndSession{Edge: edge, Session: id, Reason: fsm.ReasonSessionEnded, Alive: true, Apart: true}
+	if fsm.LevelOf(end) > level {
+		end.Apart = false
+		end.Alive = fsm.LevelOf(end) <= level
+	}
 	return end
 }

@@ -137,6 +137,8 @@ func effectName(k fsm.EffectKind) string {
 		return "link_fenced"
 	case fsm.EffectSessionEnded:
 		return "session_ended"
+	case fsm.EffectDrained:
+		return "drained"
 	}
 	return "config"
 }

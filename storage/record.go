@@ -196,6 +196,8 @@ func requestOf(c fsm.Command) fsm.RequestID {
 		return c.Request
 	case *fsm.Cancel:
 		return c.Request
+	case *fsm.Evict:
+		return c.Request
 	}
 	return fsm.RequestID(responseOf(c))
 }
@@ -206,7 +208,7 @@ func fieldsOf(c fsm.Command) map[string]any {
 	case *fsm.OpenSession:
 		return map[string]any{"edge": c.Edge}
 	case *fsm.EndSession:
-		return map[string]any{"edge": c.Edge, "session": c.Session, "reason": c.Reason.String(), "alive": c.Alive}
+		return map[string]any{"edge": c.Edge, "session": c.Session, "reason": c.Reason.String(), "alive": c.Alive, "apart": c.Apart}
 	case *fsm.Admit:
 		m := map[string]any{"request": c.Request, "model": c.Model, "class": c.Class.String(), "input_tokens": c.InputTokens}
 		if c.Fingerprint != (fsm.Fingerprint{}) {
@@ -218,11 +220,16 @@ func fieldsOf(c fsm.Command) map[string]any {
 		if c.MaxWait > 0 {
 			m["max_wait_ms"] = int64(c.MaxWait / fsm.Millisecond)
 		}
+		if c.Place > 0 {
+			m["place"] = c.Place
+		}
 		return m
 	case *fsm.Cancel:
 		return map[string]any{"request": c.Request}
+	case *fsm.Evict:
+		return map[string]any{"request": c.Request}
 	case *fsm.Release:
-		return map[string]any{"lease": c.Lease, "reason": c.Reason.String(), "requeue": c.Requeue}
+		return map[string]any{"lease": c.Lease, "reason": c.Reason.String(), "requeue": c.Requeue, "unsent": c.Unsent}
 	case *fsm.Drain:
 		return map[string]any{"node": c.Node, "provider": c.Provider, "on": c.On}
 	case *fsm.ApplyConfig:

@@ -170,7 +170,7 @@ func nodeRecord(n *fsm.NodeRow) *recordpb.NodeRow {
 	for _, l := range n.Links {
 		m.Links = append(m.Links, &recordpb.NodeRow_Link{
 			Generation: uint64(l.Generation), Edge: []byte(l.Edge), Session: uint64(l.Session), State: uint32(l.State),
-			FenceUntil: int64(l.FenceUntil),
+			FenceUntil: int64(l.FenceUntil), Apart: l.Apart,
 		})
 	}
 	return m
@@ -186,7 +186,7 @@ func (w *narrow) node(m *recordpb.NodeRow) fsm.NodeRow {
 		n.Links = append(n.Links, fsm.LinkRow{
 			Generation: fsm.Generation(l.GetGeneration()), Edge: fsm.EdgeID(l.GetEdge()),
 			Session: fsm.SessionID(l.GetSession()), State: fsm.LinkState(w.byte(l.GetState())),
-			FenceUntil: fsm.Time(l.GetFenceUntil()),
+			FenceUntil: fsm.Time(l.GetFenceUntil()), Apart: l.GetApart(),
 		})
 	}
 	return n

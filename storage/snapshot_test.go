@@ -106,10 +106,21 @@ func everyStoredRow() *fsm.Image {
 	return img
 }
 
+// everyApartRow has what links of edges that may live without a session added, too.
+func everyApartRow() *fsm.Image {
+	img := everyStoredRow()
+	img.Level = 5
+	img.Nodes = append(img.Nodes, fsm.NodeRow{
+		ID: "n3", Generation: 1, Links: []fsm.LinkRow{{Generation: 1, Edge: "edge-1", State: fsm.LinkFenced, FenceUntil: 77, Apart: true}},
+	})
+	return img
+}
+
 // TestEveryFieldIsSet fails when a field is added to a row or a command that the tests here, and so perhaps the codec,
 // know nothing of.
 func TestEveryFieldIsSet(t *testing.T) {
-	img := everyStoredRow()
+	img := everyApartRow()
+	img.Nodes[0].Links[0].Apart = true
 	img.Nodes[0].Token, img.Requests[0].Direct = img.Nodes[1].Token, true
 	img.Requests[0].Principal, img.Requests[0].Token, img.Requests[0].Metered = "ann", "ann-1", true
 	img.Usage[0] = img.Usage[1]
@@ -146,7 +157,7 @@ func everyFieldSet(t *testing.T, path string, v reflect.Value) {
 
 func TestGoldenRows(t *testing.T) {
 	n := map[string]int{}
-	eachRow(everyStoredRow(), func(r *recordpb.Row) {
+	eachRow(everyApartRow(), func(r *recordpb.Row) {
 		m := r.ProtoReflect()
 		kind := string(m.WhichOneof(m.Descriptor().Oneofs().ByName("kind")).Name())
 		n[kind]++
@@ -178,6 +189,7 @@ func TestGoldenSnapshot(t *testing.T) {
 	t.Run("joined", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot-joined.bin", everyJoinedRow()) })
 	t.Run("metered", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot-metered.bin", everyMeteredRow()) })
 	t.Run("stored", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot-stored.bin", everyStoredRow()) })
+	t.Run("apart", func(t *testing.T) { goldenSnapshot(t, "v1-snapshot-apart.bin", everyApartRow()) })
 }
 
 func goldenSnapshot(t *testing.T, name string, state *fsm.Image) {
@@ -209,7 +221,7 @@ func goldenSnapshot(t *testing.T, name string, state *fsm.Image) {
 
 func FuzzSnapshot(f *testing.F) {
 	var b bytes.Buffer
-	if err := writeImage(&b, "c", everyStoredRow()); err != nil {
+	if err := writeImage(&b, "c", everyApartRow()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes()[:b.Len()-sha256.Size])

@@ -66,6 +66,8 @@ func (t *tracker) asked(c fsm.Command) bool {
 		return slices.Contains(t.ids, c.Request) || t.alive && t.row.State == fsm.StateDetached && t.takenBy(c)
 	case *fsm.Cancel:
 		return slices.Contains(t.ids, c.Request)
+	case *fsm.Evict:
+		return slices.Contains(t.ids, c.Request)
 	case *fsm.Release:
 		return slices.Contains(t.leases, c.Lease)
 	case *fsm.LinkReport:

@@ -21,6 +21,8 @@ func kindOf(c fsm.Command) string {
 		return "cancel"
 	case *fsm.Release:
 		return "release"
+	case *fsm.Evict:
+		return "evict"
 	case *fsm.RegisterNode:
 		return "register_node"
 	case *fsm.NodeReady:
@@ -64,7 +66,7 @@ func Kinds() []string {
 	return []string{
 		"open_session", "end_session", "admit", "cancel", "release", "register_node", "node_ready", "link_lost", "link_report",
 		"set_health", "drain", "apply_config", "expire", "raise_level", "digest_check", "announce", "add_join",
-		"redeem_join", "submit", "progress", "keep", "forget",
+		"redeem_join", "submit", "progress", "keep", "forget", "evict",
 	}
 }
 
@@ -86,12 +88,17 @@ func tell(c fsm.Command) string {
 		return fmt.Sprintf("admission of %s%s for model %s (%s, %d input tokens)", c.Request, whose, c.Model, c.Class, c.InputTokens)
 	case *fsm.Cancel:
 		return fmt.Sprintf("cancel of %s", c.Request)
+	case *fsm.Evict:
+		return fmt.Sprintf("removal of %s from the queue by an operator", c.Request)
 	case *fsm.Release:
 		text := fmt.Sprintf("release of lease %d (%s)", c.Lease, c.Reason)
 		if u := c.Usage; u.Told {
 			text += fmt.Sprintf(", %d tokens in (%d cached), %d out (%d of reasoning)", u.Prompt, u.Cached, u.Completion, u.Reasoning)
 		}
-		if c.Requeue {
+		switch {
+		case c.Requeue && c.Unsent:
+			text += ", never sent, back to its place in the queue"
+		case c.Requeue:
 			text += ", back to its place in the queue without this provider"
 		}
 		return text
@@ -200,6 +207,12 @@ func tellEffectOf(f *fsm.Effect) string {
 		return fmt.Sprintf("the link of node %s, generation %d, was fenced: %s", f.Node, f.Generation, f.Reason)
 	case fsm.EffectSessionEnded:
 		return fmt.Sprintf("session %d of edge %s ended: %s", f.Session, f.Edge, f.Reason)
+	case fsm.EffectDrained:
+		what := "node " + string(f.Node)
+		if f.Provider != "" {
+			what = "provider " + string(f.Provider)
+		}
+		return fmt.Sprintf("node %s is told over generation %d that draining %s is %s", f.Node, f.Generation, what, onOff(f.On))
 	case fsm.EffectUnwanted:
 		return fmt.Sprintf("the run of %s on lease %d is of no use any more", f.Request, g.Lease)
 	case fsm.EffectConfig:

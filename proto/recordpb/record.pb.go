@@ -218,6 +218,7 @@ type Command struct {
 	//	*Command_Progress
 	//	*Command_Keep
 	//	*Command_Forget
+	//	*Command_Evict
 	Kind          isCommand_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -458,6 +459,15 @@ func (x *Command) GetForget() *Forget {
 	return nil
 }
 
+func (x *Command) GetEvict() *Evict {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_Evict); ok {
+			return x.Evict
+		}
+	}
+	return nil
+}
+
 type isCommand_Kind interface {
 	isCommand_Kind()
 }
@@ -550,6 +560,10 @@ type Command_Forget struct {
 	Forget *Forget `protobuf:"bytes,22,opt,name=forget,proto3,oneof"`
 }
 
+type Command_Evict struct {
+	Evict *Evict `protobuf:"bytes,23,opt,name=evict,proto3,oneof"` // level 5
+}
+
 func (*Command_OpenSession) isCommand_Kind() {}
 
 func (*Command_EndSession) isCommand_Kind() {}
@@ -593,6 +607,8 @@ func (*Command_Progress) isCommand_Kind() {}
 func (*Command_Keep) isCommand_Kind() {}
 
 func (*Command_Forget) isCommand_Kind() {}
+
+func (*Command_Evict) isCommand_Kind() {}
 
 type OpenSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -652,6 +668,7 @@ type EndSession struct {
 	Session       uint64                 `protobuf:"varint,2,opt,name=session,proto3" json:"session,omitempty"`
 	Reason        uint32                 `protobuf:"varint,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	Alive         bool                   `protobuf:"varint,4,opt,name=alive,proto3" json:"alive,omitempty"` // needs level 2
+	Apart         bool                   `protobuf:"varint,5,opt,name=apart,proto3" json:"apart,omitempty"` // level 5
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -714,6 +731,13 @@ func (x *EndSession) GetAlive() bool {
 	return false
 }
 
+func (x *EndSession) GetApart() bool {
+	if x != nil {
+		return x.Apart
+	}
+	return false
+}
+
 type Admit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       []byte                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
@@ -728,6 +752,7 @@ type Admit struct {
 	Principal     []byte                 `protobuf:"bytes,10,opt,name=principal,proto3" json:"principal,omitempty"` // level 3
 	Token         []byte                 `protobuf:"bytes,11,opt,name=token,proto3" json:"token,omitempty"`         // level 3
 	Metered       bool                   `protobuf:"varint,12,opt,name=metered,proto3" json:"metered,omitempty"`    // level 3
+	Place         uint64                 `protobuf:"varint,13,opt,name=place,proto3" json:"place,omitempty"`        // level 5
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -846,6 +871,13 @@ func (x *Admit) GetMetered() bool {
 	return false
 }
 
+func (x *Admit) GetPlace() uint64 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
 type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       []byte                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
@@ -895,7 +927,8 @@ type Release struct {
 	Lease         uint64                 `protobuf:"varint,1,opt,name=lease,proto3" json:"lease,omitempty"`
 	Reason        uint32                 `protobuf:"varint,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	Requeue       bool                   `protobuf:"varint,3,opt,name=requeue,proto3" json:"requeue,omitempty"`
-	Usage         *Usage                 `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"` // level 3; absent if it is the zero value
+	Usage         *Usage                 `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`    // level 3; absent if it is the zero value
+	Unsent        bool                   `protobuf:"varint,5,opt,name=unsent,proto3" json:"unsent,omitempty"` // level 5
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -958,6 +991,57 @@ func (x *Release) GetUsage() *Usage {
 	return nil
 }
 
+func (x *Release) GetUnsent() bool {
+	if x != nil {
+		return x.Unsent
+	}
+	return false
+}
+
+type Evict struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       []byte                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Evict) Reset() {
+	*x = Evict{}
+	mi := &file_proto_recordpb_record_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Evict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Evict) ProtoMessage() {}
+
+func (x *Evict) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_recordpb_record_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Evict.ProtoReflect.Descriptor instead.
+func (*Evict) Descriptor() ([]byte, []int) {
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Evict) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
 // Usage is what a run used, in tokens.
 type Usage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -972,7 +1056,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[8]
+	mi := &file_proto_recordpb_record_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +1068,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[8]
+	mi := &file_proto_recordpb_record_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +1081,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{8}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Usage) GetTold() bool {
@@ -1047,7 +1131,7 @@ type RegisterNode struct {
 
 func (x *RegisterNode) Reset() {
 	*x = RegisterNode{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[9]
+	mi := &file_proto_recordpb_record_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1143,7 @@ func (x *RegisterNode) String() string {
 func (*RegisterNode) ProtoMessage() {}
 
 func (x *RegisterNode) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[9]
+	mi := &file_proto_recordpb_record_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1156,7 @@ func (x *RegisterNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterNode.ProtoReflect.Descriptor instead.
 func (*RegisterNode) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{9}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RegisterNode) GetNode() []byte {
@@ -1113,7 +1197,7 @@ type NodeReady struct {
 
 func (x *NodeReady) Reset() {
 	*x = NodeReady{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[10]
+	mi := &file_proto_recordpb_record_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +1209,7 @@ func (x *NodeReady) String() string {
 func (*NodeReady) ProtoMessage() {}
 
 func (x *NodeReady) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[10]
+	mi := &file_proto_recordpb_record_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +1222,7 @@ func (x *NodeReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeReady.ProtoReflect.Descriptor instead.
 func (*NodeReady) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{10}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NodeReady) GetNode() []byte {
@@ -1166,7 +1250,7 @@ type LinkLost struct {
 
 func (x *LinkLost) Reset() {
 	*x = LinkLost{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[11]
+	mi := &file_proto_recordpb_record_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1262,7 @@ func (x *LinkLost) String() string {
 func (*LinkLost) ProtoMessage() {}
 
 func (x *LinkLost) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[11]
+	mi := &file_proto_recordpb_record_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1275,7 @@ func (x *LinkLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkLost.ProtoReflect.Descriptor instead.
 func (*LinkLost) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{11}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LinkLost) GetNode() []byte {
@@ -1226,7 +1310,7 @@ type LinkReport struct {
 
 func (x *LinkReport) Reset() {
 	*x = LinkReport{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[12]
+	mi := &file_proto_recordpb_record_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1322,7 @@ func (x *LinkReport) String() string {
 func (*LinkReport) ProtoMessage() {}
 
 func (x *LinkReport) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[12]
+	mi := &file_proto_recordpb_record_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1335,7 @@ func (x *LinkReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkReport.ProtoReflect.Descriptor instead.
 func (*LinkReport) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{12}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LinkReport) GetNode() []byte {
@@ -1288,7 +1372,7 @@ type SetHealth struct {
 
 func (x *SetHealth) Reset() {
 	*x = SetHealth{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[13]
+	mi := &file_proto_recordpb_record_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1384,7 @@ func (x *SetHealth) String() string {
 func (*SetHealth) ProtoMessage() {}
 
 func (x *SetHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[13]
+	mi := &file_proto_recordpb_record_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1397,7 @@ func (x *SetHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetHealth.ProtoReflect.Descriptor instead.
 func (*SetHealth) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{13}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SetHealth) GetNode() []byte {
@@ -1362,7 +1446,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[14]
+	mi := &file_proto_recordpb_record_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1374,7 +1458,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[14]
+	mi := &file_proto_recordpb_record_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1387,7 +1471,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{14}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Drain) GetNode() []byte {
@@ -1425,7 +1509,7 @@ type ApplyConfig struct {
 
 func (x *ApplyConfig) Reset() {
 	*x = ApplyConfig{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[15]
+	mi := &file_proto_recordpb_record_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1521,7 @@ func (x *ApplyConfig) String() string {
 func (*ApplyConfig) ProtoMessage() {}
 
 func (x *ApplyConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[15]
+	mi := &file_proto_recordpb_record_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1534,7 @@ func (x *ApplyConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyConfig.ProtoReflect.Descriptor instead.
 func (*ApplyConfig) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{15}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ApplyConfig) GetDocument() []byte {
@@ -1504,7 +1588,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[16]
+	mi := &file_proto_recordpb_record_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1600,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[16]
+	mi := &file_proto_recordpb_record_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1613,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{16}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Expire) GetTerm() uint64 {
@@ -1548,7 +1632,7 @@ type Announce struct {
 
 func (x *Announce) Reset() {
 	*x = Announce{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[17]
+	mi := &file_proto_recordpb_record_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1560,7 +1644,7 @@ func (x *Announce) String() string {
 func (*Announce) ProtoMessage() {}
 
 func (x *Announce) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[17]
+	mi := &file_proto_recordpb_record_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1573,7 +1657,7 @@ func (x *Announce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Announce.ProtoReflect.Descriptor instead.
 func (*Announce) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{17}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Announce) GetAddress() []byte {
@@ -1592,7 +1676,7 @@ type RaiseLevel struct {
 
 func (x *RaiseLevel) Reset() {
 	*x = RaiseLevel{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[18]
+	mi := &file_proto_recordpb_record_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +1688,7 @@ func (x *RaiseLevel) String() string {
 func (*RaiseLevel) ProtoMessage() {}
 
 func (x *RaiseLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[18]
+	mi := &file_proto_recordpb_record_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +1701,7 @@ func (x *RaiseLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseLevel.ProtoReflect.Descriptor instead.
 func (*RaiseLevel) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{18}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RaiseLevel) GetLevel() uint32 {
@@ -1637,7 +1721,7 @@ type DigestCheck struct {
 
 func (x *DigestCheck) Reset() {
 	*x = DigestCheck{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[19]
+	mi := &file_proto_recordpb_record_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1649,7 +1733,7 @@ func (x *DigestCheck) String() string {
 func (*DigestCheck) ProtoMessage() {}
 
 func (x *DigestCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[19]
+	mi := &file_proto_recordpb_record_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1662,7 +1746,7 @@ func (x *DigestCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DigestCheck.ProtoReflect.Descriptor instead.
 func (*DigestCheck) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{19}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DigestCheck) GetIndex() uint64 {
@@ -1690,7 +1774,7 @@ type AddJoin struct {
 
 func (x *AddJoin) Reset() {
 	*x = AddJoin{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[20]
+	mi := &file_proto_recordpb_record_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1786,7 @@ func (x *AddJoin) String() string {
 func (*AddJoin) ProtoMessage() {}
 
 func (x *AddJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[20]
+	mi := &file_proto_recordpb_record_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1799,7 @@ func (x *AddJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddJoin.ProtoReflect.Descriptor instead.
 func (*AddJoin) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{20}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AddJoin) GetToken() []byte {
@@ -1749,7 +1833,7 @@ type RedeemJoin struct {
 
 func (x *RedeemJoin) Reset() {
 	*x = RedeemJoin{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[21]
+	mi := &file_proto_recordpb_record_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +1845,7 @@ func (x *RedeemJoin) String() string {
 func (*RedeemJoin) ProtoMessage() {}
 
 func (x *RedeemJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[21]
+	mi := &file_proto_recordpb_record_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +1858,7 @@ func (x *RedeemJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedeemJoin.ProtoReflect.Descriptor instead.
 func (*RedeemJoin) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{21}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RedeemJoin) GetToken() []byte {
@@ -1804,7 +1888,7 @@ type Payload struct {
 
 func (x *Payload) Reset() {
 	*x = Payload{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	mi := &file_proto_recordpb_record_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1816,7 +1900,7 @@ func (x *Payload) String() string {
 func (*Payload) ProtoMessage() {}
 
 func (x *Payload) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[22]
+	mi := &file_proto_recordpb_record_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1829,7 +1913,7 @@ func (x *Payload) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Payload.ProtoReflect.Descriptor instead.
 func (*Payload) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{22}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Payload) GetRecord() []byte {
@@ -1871,7 +1955,7 @@ type Submit struct {
 
 func (x *Submit) Reset() {
 	*x = Submit{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	mi := &file_proto_recordpb_record_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1883,7 +1967,7 @@ func (x *Submit) String() string {
 func (*Submit) ProtoMessage() {}
 
 func (x *Submit) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[23]
+	mi := &file_proto_recordpb_record_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1896,7 +1980,7 @@ func (x *Submit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submit.ProtoReflect.Descriptor instead.
 func (*Submit) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{23}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Submit) GetResponse() []byte {
@@ -1932,7 +2016,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	mi := &file_proto_recordpb_record_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1944,7 +2028,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[24]
+	mi := &file_proto_recordpb_record_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1957,7 +2041,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{24}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Progress) GetResponse() []byte {
@@ -2000,7 +2084,7 @@ type Keep struct {
 
 func (x *Keep) Reset() {
 	*x = Keep{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	mi := &file_proto_recordpb_record_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2096,7 @@ func (x *Keep) String() string {
 func (*Keep) ProtoMessage() {}
 
 func (x *Keep) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[25]
+	mi := &file_proto_recordpb_record_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2109,7 @@ func (x *Keep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Keep.ProtoReflect.Descriptor instead.
 func (*Keep) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{25}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Keep) GetResponse() []byte {
@@ -2065,7 +2149,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	mi := &file_proto_recordpb_record_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2077,7 +2161,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[26]
+	mi := &file_proto_recordpb_record_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2090,7 +2174,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{26}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Forget) GetResponse() []byte {
@@ -2114,7 +2198,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	mi := &file_proto_recordpb_record_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2210,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[27]
+	mi := &file_proto_recordpb_record_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2223,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Config) GetPool() *Config_Pool {
@@ -2193,7 +2277,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[28]
+	mi := &file_proto_recordpb_record_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2205,7 +2289,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[28]
+	mi := &file_proto_recordpb_record_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2218,7 +2302,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Grant) GetLease() uint64 {
@@ -2295,7 +2379,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[29]
+	mi := &file_proto_recordpb_record_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2391,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[29]
+	mi := &file_proto_recordpb_record_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2404,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{29}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Outcome) GetCode() uint32 {
@@ -2406,7 +2490,7 @@ type SnapshotFile struct {
 
 func (x *SnapshotFile) Reset() {
 	*x = SnapshotFile{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	mi := &file_proto_recordpb_record_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2418,7 +2502,7 @@ func (x *SnapshotFile) String() string {
 func (*SnapshotFile) ProtoMessage() {}
 
 func (x *SnapshotFile) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[30]
+	mi := &file_proto_recordpb_record_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2431,7 +2515,7 @@ func (x *SnapshotFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotFile.ProtoReflect.Descriptor instead.
 func (*SnapshotFile) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{30}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SnapshotFile) GetIndex() uint64 {
@@ -2489,7 +2573,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	mi := &file_proto_recordpb_record_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2501,7 +2585,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[31]
+	mi := &file_proto_recordpb_record_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2514,7 +2598,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{31}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SnapshotHeader) GetFormat() uint32 {
@@ -2671,7 +2755,7 @@ type Row struct {
 
 func (x *Row) Reset() {
 	*x = Row{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[32]
+	mi := &file_proto_recordpb_record_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2683,7 +2767,7 @@ func (x *Row) String() string {
 func (*Row) ProtoMessage() {}
 
 func (x *Row) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[32]
+	mi := &file_proto_recordpb_record_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2696,7 +2780,7 @@ func (x *Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row.ProtoReflect.Descriptor instead.
 func (*Row) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{32}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Row) GetKind() isRow_Kind {
@@ -2945,7 +3029,7 @@ type OfferRow struct {
 
 func (x *OfferRow) Reset() {
 	*x = OfferRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[33]
+	mi := &file_proto_recordpb_record_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2957,7 +3041,7 @@ func (x *OfferRow) String() string {
 func (*OfferRow) ProtoMessage() {}
 
 func (x *OfferRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[33]
+	mi := &file_proto_recordpb_record_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2970,7 +3054,7 @@ func (x *OfferRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferRow.ProtoReflect.Descriptor instead.
 func (*OfferRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{33}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *OfferRow) GetEdge() []byte {
@@ -3000,7 +3084,7 @@ type JoinRow struct {
 
 func (x *JoinRow) Reset() {
 	*x = JoinRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[34]
+	mi := &file_proto_recordpb_record_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3012,7 +3096,7 @@ func (x *JoinRow) String() string {
 func (*JoinRow) ProtoMessage() {}
 
 func (x *JoinRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[34]
+	mi := &file_proto_recordpb_record_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3025,7 +3109,7 @@ func (x *JoinRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRow.ProtoReflect.Descriptor instead.
 func (*JoinRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{34}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *JoinRow) GetToken() []byte {
@@ -3073,7 +3157,7 @@ type PrincipalRow struct {
 
 func (x *PrincipalRow) Reset() {
 	*x = PrincipalRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[35]
+	mi := &file_proto_recordpb_record_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +3169,7 @@ func (x *PrincipalRow) String() string {
 func (*PrincipalRow) ProtoMessage() {}
 
 func (x *PrincipalRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[35]
+	mi := &file_proto_recordpb_record_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +3182,7 @@ func (x *PrincipalRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalRow.ProtoReflect.Descriptor instead.
 func (*PrincipalRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{35}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PrincipalRow) GetId() []byte {
@@ -3137,7 +3221,7 @@ type ResponseRow struct {
 
 func (x *ResponseRow) Reset() {
 	*x = ResponseRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[36]
+	mi := &file_proto_recordpb_record_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3149,7 +3233,7 @@ func (x *ResponseRow) String() string {
 func (*ResponseRow) ProtoMessage() {}
 
 func (x *ResponseRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[36]
+	mi := &file_proto_recordpb_record_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3162,7 +3246,7 @@ func (x *ResponseRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResponseRow.ProtoReflect.Descriptor instead.
 func (*ResponseRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{36}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ResponseRow) GetId() []byte {
@@ -3276,7 +3360,7 @@ type UsageRow struct {
 
 func (x *UsageRow) Reset() {
 	*x = UsageRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[37]
+	mi := &file_proto_recordpb_record_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3288,7 +3372,7 @@ func (x *UsageRow) String() string {
 func (*UsageRow) ProtoMessage() {}
 
 func (x *UsageRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[37]
+	mi := &file_proto_recordpb_record_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3301,7 +3385,7 @@ func (x *UsageRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRow.ProtoReflect.Descriptor instead.
 func (*UsageRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{37}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *UsageRow) GetDay() int64 {
@@ -3398,7 +3482,7 @@ type EdgeRow struct {
 
 func (x *EdgeRow) Reset() {
 	*x = EdgeRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[38]
+	mi := &file_proto_recordpb_record_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3410,7 +3494,7 @@ func (x *EdgeRow) String() string {
 func (*EdgeRow) ProtoMessage() {}
 
 func (x *EdgeRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[38]
+	mi := &file_proto_recordpb_record_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3423,7 +3507,7 @@ func (x *EdgeRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRow.ProtoReflect.Descriptor instead.
 func (*EdgeRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{38}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *EdgeRow) GetEdge() []byte {
@@ -3456,7 +3540,7 @@ type SessionRow struct {
 
 func (x *SessionRow) Reset() {
 	*x = SessionRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[39]
+	mi := &file_proto_recordpb_record_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3468,7 +3552,7 @@ func (x *SessionRow) String() string {
 func (*SessionRow) ProtoMessage() {}
 
 func (x *SessionRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[39]
+	mi := &file_proto_recordpb_record_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3481,7 +3565,7 @@ func (x *SessionRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRow.ProtoReflect.Descriptor instead.
 func (*SessionRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{39}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SessionRow) GetId() uint64 {
@@ -3551,7 +3635,7 @@ type BatchRow struct {
 
 func (x *BatchRow) Reset() {
 	*x = BatchRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[40]
+	mi := &file_proto_recordpb_record_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3563,7 +3647,7 @@ func (x *BatchRow) String() string {
 func (*BatchRow) ProtoMessage() {}
 
 func (x *BatchRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[40]
+	mi := &file_proto_recordpb_record_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3576,7 +3660,7 @@ func (x *BatchRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRow.ProtoReflect.Descriptor instead.
 func (*BatchRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{40}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *BatchRow) GetSeq() uint64 {
@@ -3615,7 +3699,7 @@ type NodeRow struct {
 
 func (x *NodeRow) Reset() {
 	*x = NodeRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[41]
+	mi := &file_proto_recordpb_record_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3627,7 +3711,7 @@ func (x *NodeRow) String() string {
 func (*NodeRow) ProtoMessage() {}
 
 func (x *NodeRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[41]
+	mi := &file_proto_recordpb_record_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3640,7 +3724,7 @@ func (x *NodeRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRow.ProtoReflect.Descriptor instead.
 func (*NodeRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{41}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *NodeRow) GetId() []byte {
@@ -3707,7 +3791,7 @@ type ProviderRow struct {
 
 func (x *ProviderRow) Reset() {
 	*x = ProviderRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[42]
+	mi := &file_proto_recordpb_record_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3719,7 +3803,7 @@ func (x *ProviderRow) String() string {
 func (*ProviderRow) ProtoMessage() {}
 
 func (x *ProviderRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[42]
+	mi := &file_proto_recordpb_record_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3732,7 +3816,7 @@ func (x *ProviderRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderRow.ProtoReflect.Descriptor instead.
 func (*ProviderRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{42}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ProviderRow) GetConfig() *Config_Provider {
@@ -3794,7 +3878,7 @@ type ModelRow struct {
 
 func (x *ModelRow) Reset() {
 	*x = ModelRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[43]
+	mi := &file_proto_recordpb_record_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3806,7 +3890,7 @@ func (x *ModelRow) String() string {
 func (*ModelRow) ProtoMessage() {}
 
 func (x *ModelRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[43]
+	mi := &file_proto_recordpb_record_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3819,7 +3903,7 @@ func (x *ModelRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelRow.ProtoReflect.Descriptor instead.
 func (*ModelRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{43}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ModelRow) GetId() []byte {
@@ -3872,7 +3956,7 @@ type RequestRow struct {
 
 func (x *RequestRow) Reset() {
 	*x = RequestRow{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[44]
+	mi := &file_proto_recordpb_record_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3884,7 +3968,7 @@ func (x *RequestRow) String() string {
 func (*RequestRow) ProtoMessage() {}
 
 func (x *RequestRow) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[44]
+	mi := &file_proto_recordpb_record_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3897,7 +3981,7 @@ func (x *RequestRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRow.ProtoReflect.Descriptor instead.
 func (*RequestRow) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{44}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RequestRow) GetId() []byte {
@@ -4108,7 +4192,7 @@ type Config_Principal struct {
 
 func (x *Config_Principal) Reset() {
 	*x = Config_Principal{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[45]
+	mi := &file_proto_recordpb_record_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4120,7 +4204,7 @@ func (x *Config_Principal) String() string {
 func (*Config_Principal) ProtoMessage() {}
 
 func (x *Config_Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[45]
+	mi := &file_proto_recordpb_record_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4133,7 +4217,7 @@ func (x *Config_Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Principal.ProtoReflect.Descriptor instead.
 func (*Config_Principal) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28, 0}
 }
 
 func (x *Config_Principal) GetId() []byte {
@@ -4180,7 +4264,7 @@ type Config_Pool struct {
 
 func (x *Config_Pool) Reset() {
 	*x = Config_Pool{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[46]
+	mi := &file_proto_recordpb_record_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4192,7 +4276,7 @@ func (x *Config_Pool) String() string {
 func (*Config_Pool) ProtoMessage() {}
 
 func (x *Config_Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[46]
+	mi := &file_proto_recordpb_record_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4205,7 +4289,7 @@ func (x *Config_Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Pool.ProtoReflect.Descriptor instead.
 func (*Config_Pool) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27, 1}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28, 1}
 }
 
 func (x *Config_Pool) GetMaxQueue() int64 {
@@ -4274,7 +4358,7 @@ type Config_Model struct {
 
 func (x *Config_Model) Reset() {
 	*x = Config_Model{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[47]
+	mi := &file_proto_recordpb_record_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4286,7 +4370,7 @@ func (x *Config_Model) String() string {
 func (*Config_Model) ProtoMessage() {}
 
 func (x *Config_Model) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[47]
+	mi := &file_proto_recordpb_record_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4299,7 +4383,7 @@ func (x *Config_Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Model.ProtoReflect.Descriptor instead.
 func (*Config_Model) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27, 2}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28, 2}
 }
 
 func (x *Config_Model) GetId() []byte {
@@ -4326,7 +4410,7 @@ type Config_Candidate struct {
 
 func (x *Config_Candidate) Reset() {
 	*x = Config_Candidate{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[48]
+	mi := &file_proto_recordpb_record_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4338,7 +4422,7 @@ func (x *Config_Candidate) String() string {
 func (*Config_Candidate) ProtoMessage() {}
 
 func (x *Config_Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[48]
+	mi := &file_proto_recordpb_record_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4351,7 +4435,7 @@ func (x *Config_Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Candidate.ProtoReflect.Descriptor instead.
 func (*Config_Candidate) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27, 3}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28, 3}
 }
 
 func (x *Config_Candidate) GetProvider() []byte {
@@ -4384,7 +4468,7 @@ type Config_Provider struct {
 
 func (x *Config_Provider) Reset() {
 	*x = Config_Provider{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[49]
+	mi := &file_proto_recordpb_record_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4396,7 +4480,7 @@ func (x *Config_Provider) String() string {
 func (*Config_Provider) ProtoMessage() {}
 
 func (x *Config_Provider) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[49]
+	mi := &file_proto_recordpb_record_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4409,7 +4493,7 @@ func (x *Config_Provider) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config_Provider.ProtoReflect.Descriptor instead.
 func (*Config_Provider) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{27, 4}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{28, 4}
 }
 
 func (x *Config_Provider) GetId() []byte {
@@ -4477,7 +4561,7 @@ type Row_End struct {
 
 func (x *Row_End) Reset() {
 	*x = Row_End{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[50]
+	mi := &file_proto_recordpb_record_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4489,7 +4573,7 @@ func (x *Row_End) String() string {
 func (*Row_End) ProtoMessage() {}
 
 func (x *Row_End) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[50]
+	mi := &file_proto_recordpb_record_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4502,7 +4586,7 @@ func (x *Row_End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row_End.ProtoReflect.Descriptor instead.
 func (*Row_End) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{32, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{33, 0}
 }
 
 func (x *Row_End) GetRows() uint64 {
@@ -4519,13 +4603,14 @@ type NodeRow_Link struct {
 	Session       uint64                 `protobuf:"varint,3,opt,name=session,proto3" json:"session,omitempty"`
 	State         uint32                 `protobuf:"varint,4,opt,name=state,proto3" json:"state,omitempty"`
 	FenceUntil    int64                  `protobuf:"varint,5,opt,name=fence_until,json=fenceUntil,proto3" json:"fence_until,omitempty"`
+	Apart         bool                   `protobuf:"varint,6,opt,name=apart,proto3" json:"apart,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeRow_Link) Reset() {
 	*x = NodeRow_Link{}
-	mi := &file_proto_recordpb_record_proto_msgTypes[51]
+	mi := &file_proto_recordpb_record_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4537,7 +4622,7 @@ func (x *NodeRow_Link) String() string {
 func (*NodeRow_Link) ProtoMessage() {}
 
 func (x *NodeRow_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_recordpb_record_proto_msgTypes[51]
+	mi := &file_proto_recordpb_record_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4550,7 +4635,7 @@ func (x *NodeRow_Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRow_Link.ProtoReflect.Descriptor instead.
 func (*NodeRow_Link) Descriptor() ([]byte, []int) {
-	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{41, 0}
+	return file_proto_recordpb_record_proto_rawDescGZIP(), []int{42, 0}
 }
 
 func (x *NodeRow_Link) GetGeneration() uint64 {
@@ -4588,6 +4673,13 @@ func (x *NodeRow_Link) GetFenceUntil() int64 {
 	return 0
 }
 
+func (x *NodeRow_Link) GetApart() bool {
+	if x != nil {
+		return x.Apart
+	}
+	return false
+}
+
 var File_proto_recordpb_record_proto protoreflect.FileDescriptor
 
 const file_proto_recordpb_record_proto_rawDesc = "" +
@@ -4605,7 +4697,8 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x1b\n" +
 	"\tack_below\x18\x03 \x01(\x04R\backBelow\x12\x10\n" +
 	"\x03sum\x18\x04 \x01(\x06R\x03sum\x122\n" +
-	"\bcommands\x18\x05 \x03(\v2\x16.iop.record.v1.CommandR\bcommands\"\xe0\t\n" +
+	"\bcommands\x18\x05 \x03(\v2\x16.iop.record.v1.CommandR\bcommands\"\x8e\n" +
+	"\n" +
 	"\aCommand\x12?\n" +
 	"\fopen_session\x18\x01 \x01(\v2\x1a.iop.record.v1.OpenSessionH\x00R\vopenSession\x12<\n" +
 	"\vend_session\x18\x02 \x01(\v2\x19.iop.record.v1.EndSessionH\x00R\n" +
@@ -4635,17 +4728,19 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x06submit\x18\x13 \x01(\v2\x15.iop.record.v1.SubmitH\x00R\x06submit\x125\n" +
 	"\bprogress\x18\x14 \x01(\v2\x17.iop.record.v1.ProgressH\x00R\bprogress\x12)\n" +
 	"\x04keep\x18\x15 \x01(\v2\x13.iop.record.v1.KeepH\x00R\x04keep\x12/\n" +
-	"\x06forget\x18\x16 \x01(\v2\x15.iop.record.v1.ForgetH\x00R\x06forgetB\x06\n" +
+	"\x06forget\x18\x16 \x01(\v2\x15.iop.record.v1.ForgetH\x00R\x06forget\x12,\n" +
+	"\x05evict\x18\x17 \x01(\v2\x14.iop.record.v1.EvictH\x00R\x05evictB\x06\n" +
 	"\x04kind\"7\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x14\n" +
-	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\"h\n" +
+	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\"~\n" +
 	"\n" +
 	"EndSession\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x04R\asession\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\rR\x06reason\x12\x14\n" +
-	"\x05alive\x18\x04 \x01(\bR\x05alive\"\xc5\x02\n" +
+	"\x05alive\x18\x04 \x01(\bR\x05alive\x12\x14\n" +
+	"\x05apart\x18\x05 \x01(\bR\x05apart\"\xdb\x02\n" +
 	"\x05Admit\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\fR\arequest\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\fR\vfingerprint\x12\x14\n" +
@@ -4659,14 +4754,18 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\tprincipal\x18\n" +
 	" \x01(\fR\tprincipal\x12\x14\n" +
 	"\x05token\x18\v \x01(\fR\x05token\x12\x18\n" +
-	"\ametered\x18\f \x01(\bR\ametered\"\"\n" +
+	"\ametered\x18\f \x01(\bR\ametered\x12\x14\n" +
+	"\x05place\x18\r \x01(\x04R\x05place\"\"\n" +
 	"\x06Cancel\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\fR\arequest\"}\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\"\x95\x01\n" +
 	"\aRelease\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\rR\x06reason\x12\x18\n" +
 	"\arequeue\x18\x03 \x01(\bR\arequeue\x12*\n" +
-	"\x05usage\x18\x04 \x01(\v2\x14.iop.record.v1.UsageR\x05usage\"\x89\x01\n" +
+	"\x05usage\x18\x04 \x01(\v2\x14.iop.record.v1.UsageR\x05usage\x12\x16\n" +
+	"\x06unsent\x18\x05 \x01(\bR\x06unsent\"!\n" +
+	"\x05Evict\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\"\x89\x01\n" +
 	"\x05Usage\x12\x12\n" +
 	"\x04told\x18\x01 \x01(\bR\x04told\x12\x16\n" +
 	"\x06prompt\x18\x02 \x01(\x03R\x06prompt\x12\x1e\n" +
@@ -4933,7 +5032,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\bBatchRow\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x10\n" +
 	"\x03sum\x18\x02 \x01(\x06R\x03sum\x122\n" +
-	"\boutcomes\x18\x03 \x03(\v2\x16.iop.record.v1.OutcomeR\boutcomes\"\xe2\x02\n" +
+	"\boutcomes\x18\x03 \x03(\v2\x16.iop.record.v1.OutcomeR\boutcomes\"\xf8\x02\n" +
 	"\aNodeRow\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x1e\n" +
 	"\n" +
@@ -4943,7 +5042,7 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\bdraining\x18\x04 \x01(\bR\bdraining\x12\x18\n" +
 	"\aremoved\x18\x05 \x01(\bR\aremoved\x121\n" +
 	"\x05links\x18\x06 \x03(\v2\x1b.iop.record.v1.NodeRow.LinkR\x05links\x12\x14\n" +
-	"\x05token\x18\a \x01(\fR\x05token\x1a\x8b\x01\n" +
+	"\x05token\x18\a \x01(\fR\x05token\x1a\xa1\x01\n" +
 	"\x04Link\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -4952,7 +5051,8 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\asession\x18\x03 \x01(\x04R\asession\x12\x14\n" +
 	"\x05state\x18\x04 \x01(\rR\x05state\x12\x1f\n" +
 	"\vfence_until\x18\x05 \x01(\x03R\n" +
-	"fenceUntil\"\xdf\x01\n" +
+	"fenceUntil\x12\x14\n" +
+	"\x05apart\x18\x06 \x01(\bR\x05apart\"\xdf\x01\n" +
 	"\vProviderRow\x126\n" +
 	"\x06config\x18\x01 \x01(\v2\x1e.iop.record.v1.Config.ProviderR\x06config\x12\x18\n" +
 	"\aremoved\x18\x02 \x01(\bR\aremoved\x12\x1a\n" +
@@ -5012,7 +5112,7 @@ func file_proto_recordpb_record_proto_rawDescGZIP() []byte {
 	return file_proto_recordpb_record_proto_rawDescData
 }
 
-var file_proto_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_proto_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_proto_recordpb_record_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: iop.record.v1.Entry
 	(*Batch)(nil),            // 1: iop.record.v1.Batch
@@ -5022,50 +5122,51 @@ var file_proto_recordpb_record_proto_goTypes = []any{
 	(*Admit)(nil),            // 5: iop.record.v1.Admit
 	(*Cancel)(nil),           // 6: iop.record.v1.Cancel
 	(*Release)(nil),          // 7: iop.record.v1.Release
-	(*Usage)(nil),            // 8: iop.record.v1.Usage
-	(*RegisterNode)(nil),     // 9: iop.record.v1.RegisterNode
-	(*NodeReady)(nil),        // 10: iop.record.v1.NodeReady
-	(*LinkLost)(nil),         // 11: iop.record.v1.LinkLost
-	(*LinkReport)(nil),       // 12: iop.record.v1.LinkReport
-	(*SetHealth)(nil),        // 13: iop.record.v1.SetHealth
-	(*Drain)(nil),            // 14: iop.record.v1.Drain
-	(*ApplyConfig)(nil),      // 15: iop.record.v1.ApplyConfig
-	(*Expire)(nil),           // 16: iop.record.v1.Expire
-	(*Announce)(nil),         // 17: iop.record.v1.Announce
-	(*RaiseLevel)(nil),       // 18: iop.record.v1.RaiseLevel
-	(*DigestCheck)(nil),      // 19: iop.record.v1.DigestCheck
-	(*AddJoin)(nil),          // 20: iop.record.v1.AddJoin
-	(*RedeemJoin)(nil),       // 21: iop.record.v1.RedeemJoin
-	(*Payload)(nil),          // 22: iop.record.v1.Payload
-	(*Submit)(nil),           // 23: iop.record.v1.Submit
-	(*Progress)(nil),         // 24: iop.record.v1.Progress
-	(*Keep)(nil),             // 25: iop.record.v1.Keep
-	(*Forget)(nil),           // 26: iop.record.v1.Forget
-	(*Config)(nil),           // 27: iop.record.v1.Config
-	(*Grant)(nil),            // 28: iop.record.v1.Grant
-	(*Outcome)(nil),          // 29: iop.record.v1.Outcome
-	(*SnapshotFile)(nil),     // 30: iop.record.v1.SnapshotFile
-	(*SnapshotHeader)(nil),   // 31: iop.record.v1.SnapshotHeader
-	(*Row)(nil),              // 32: iop.record.v1.Row
-	(*OfferRow)(nil),         // 33: iop.record.v1.OfferRow
-	(*JoinRow)(nil),          // 34: iop.record.v1.JoinRow
-	(*PrincipalRow)(nil),     // 35: iop.record.v1.PrincipalRow
-	(*ResponseRow)(nil),      // 36: iop.record.v1.ResponseRow
-	(*UsageRow)(nil),         // 37: iop.record.v1.UsageRow
-	(*EdgeRow)(nil),          // 38: iop.record.v1.EdgeRow
-	(*SessionRow)(nil),       // 39: iop.record.v1.SessionRow
-	(*BatchRow)(nil),         // 40: iop.record.v1.BatchRow
-	(*NodeRow)(nil),          // 41: iop.record.v1.NodeRow
-	(*ProviderRow)(nil),      // 42: iop.record.v1.ProviderRow
-	(*ModelRow)(nil),         // 43: iop.record.v1.ModelRow
-	(*RequestRow)(nil),       // 44: iop.record.v1.RequestRow
-	(*Config_Principal)(nil), // 45: iop.record.v1.Config.Principal
-	(*Config_Pool)(nil),      // 46: iop.record.v1.Config.Pool
-	(*Config_Model)(nil),     // 47: iop.record.v1.Config.Model
-	(*Config_Candidate)(nil), // 48: iop.record.v1.Config.Candidate
-	(*Config_Provider)(nil),  // 49: iop.record.v1.Config.Provider
-	(*Row_End)(nil),          // 50: iop.record.v1.Row.End
-	(*NodeRow_Link)(nil),     // 51: iop.record.v1.NodeRow.Link
+	(*Evict)(nil),            // 8: iop.record.v1.Evict
+	(*Usage)(nil),            // 9: iop.record.v1.Usage
+	(*RegisterNode)(nil),     // 10: iop.record.v1.RegisterNode
+	(*NodeReady)(nil),        // 11: iop.record.v1.NodeReady
+	(*LinkLost)(nil),         // 12: iop.record.v1.LinkLost
+	(*LinkReport)(nil),       // 13: iop.record.v1.LinkReport
+	(*SetHealth)(nil),        // 14: iop.record.v1.SetHealth
+	(*Drain)(nil),            // 15: iop.record.v1.Drain
+	(*ApplyConfig)(nil),      // 16: iop.record.v1.ApplyConfig
+	(*Expire)(nil),           // 17: iop.record.v1.Expire
+	(*Announce)(nil),         // 18: iop.record.v1.Announce
+	(*RaiseLevel)(nil),       // 19: iop.record.v1.RaiseLevel
+	(*DigestCheck)(nil),      // 20: iop.record.v1.DigestCheck
+	(*AddJoin)(nil),          // 21: iop.record.v1.AddJoin
+	(*RedeemJoin)(nil),       // 22: iop.record.v1.RedeemJoin
+	(*Payload)(nil),          // 23: iop.record.v1.Payload
+	(*Submit)(nil),           // 24: iop.record.v1.Submit
+	(*Progress)(nil),         // 25: iop.record.v1.Progress
+	(*Keep)(nil),             // 26: iop.record.v1.Keep
+	(*Forget)(nil),           // 27: iop.record.v1.Forget
+	(*Config)(nil),           // 28: iop.record.v1.Config
+	(*Grant)(nil),            // 29: iop.record.v1.Grant
+	(*Outcome)(nil),          // 30: iop.record.v1.Outcome
+	(*SnapshotFile)(nil),     // 31: iop.record.v1.SnapshotFile
+	(*SnapshotHeader)(nil),   // 32: iop.record.v1.SnapshotHeader
+	(*Row)(nil),              // 33: iop.record.v1.Row
+	(*OfferRow)(nil),         // 34: iop.record.v1.OfferRow
+	(*JoinRow)(nil),          // 35: iop.record.v1.JoinRow
+	(*PrincipalRow)(nil),     // 36: iop.record.v1.PrincipalRow
+	(*ResponseRow)(nil),      // 37: iop.record.v1.ResponseRow
+	(*UsageRow)(nil),         // 38: iop.record.v1.UsageRow
+	(*EdgeRow)(nil),          // 39: iop.record.v1.EdgeRow
+	(*SessionRow)(nil),       // 40: iop.record.v1.SessionRow
+	(*BatchRow)(nil),         // 41: iop.record.v1.BatchRow
+	(*NodeRow)(nil),          // 42: iop.record.v1.NodeRow
+	(*ProviderRow)(nil),      // 43: iop.record.v1.ProviderRow
+	(*ModelRow)(nil),         // 44: iop.record.v1.ModelRow
+	(*RequestRow)(nil),       // 45: iop.record.v1.RequestRow
+	(*Config_Principal)(nil), // 46: iop.record.v1.Config.Principal
+	(*Config_Pool)(nil),      // 47: iop.record.v1.Config.Pool
+	(*Config_Model)(nil),     // 48: iop.record.v1.Config.Model
+	(*Config_Candidate)(nil), // 49: iop.record.v1.Config.Candidate
+	(*Config_Provider)(nil),  // 50: iop.record.v1.Config.Provider
+	(*Row_End)(nil),          // 51: iop.record.v1.Row.End
+	(*NodeRow_Link)(nil),     // 52: iop.record.v1.NodeRow.Link
 }
 var file_proto_recordpb_record_proto_depIdxs = []int32{
 	1,  // 0: iop.record.v1.Entry.batches:type_name -> iop.record.v1.Batch
@@ -5075,57 +5176,58 @@ var file_proto_recordpb_record_proto_depIdxs = []int32{
 	5,  // 4: iop.record.v1.Command.admit:type_name -> iop.record.v1.Admit
 	6,  // 5: iop.record.v1.Command.cancel:type_name -> iop.record.v1.Cancel
 	7,  // 6: iop.record.v1.Command.release:type_name -> iop.record.v1.Release
-	9,  // 7: iop.record.v1.Command.register_node:type_name -> iop.record.v1.RegisterNode
-	10, // 8: iop.record.v1.Command.node_ready:type_name -> iop.record.v1.NodeReady
-	11, // 9: iop.record.v1.Command.link_lost:type_name -> iop.record.v1.LinkLost
-	12, // 10: iop.record.v1.Command.link_report:type_name -> iop.record.v1.LinkReport
-	13, // 11: iop.record.v1.Command.set_health:type_name -> iop.record.v1.SetHealth
-	14, // 12: iop.record.v1.Command.drain:type_name -> iop.record.v1.Drain
-	15, // 13: iop.record.v1.Command.apply_config:type_name -> iop.record.v1.ApplyConfig
-	16, // 14: iop.record.v1.Command.expire:type_name -> iop.record.v1.Expire
-	18, // 15: iop.record.v1.Command.raise_level:type_name -> iop.record.v1.RaiseLevel
-	19, // 16: iop.record.v1.Command.digest_check:type_name -> iop.record.v1.DigestCheck
-	20, // 17: iop.record.v1.Command.add_join:type_name -> iop.record.v1.AddJoin
-	21, // 18: iop.record.v1.Command.redeem_join:type_name -> iop.record.v1.RedeemJoin
-	17, // 19: iop.record.v1.Command.announce:type_name -> iop.record.v1.Announce
-	23, // 20: iop.record.v1.Command.submit:type_name -> iop.record.v1.Submit
-	24, // 21: iop.record.v1.Command.progress:type_name -> iop.record.v1.Progress
-	25, // 22: iop.record.v1.Command.keep:type_name -> iop.record.v1.Keep
-	26, // 23: iop.record.v1.Command.forget:type_name -> iop.record.v1.Forget
-	8,  // 24: iop.record.v1.Release.usage:type_name -> iop.record.v1.Usage
-	27, // 25: iop.record.v1.ApplyConfig.config:type_name -> iop.record.v1.Config
-	5,  // 26: iop.record.v1.Submit.request:type_name -> iop.record.v1.Admit
-	22, // 27: iop.record.v1.Submit.payload:type_name -> iop.record.v1.Payload
-	22, // 28: iop.record.v1.Progress.payload:type_name -> iop.record.v1.Payload
-	22, // 29: iop.record.v1.Keep.payload:type_name -> iop.record.v1.Payload
-	46, // 30: iop.record.v1.Config.pool:type_name -> iop.record.v1.Config.Pool
-	47, // 31: iop.record.v1.Config.models:type_name -> iop.record.v1.Config.Model
-	49, // 32: iop.record.v1.Config.providers:type_name -> iop.record.v1.Config.Provider
-	45, // 33: iop.record.v1.Config.principals:type_name -> iop.record.v1.Config.Principal
-	28, // 34: iop.record.v1.Outcome.grant:type_name -> iop.record.v1.Grant
-	27, // 35: iop.record.v1.Row.config:type_name -> iop.record.v1.Config
-	33, // 36: iop.record.v1.Row.offer:type_name -> iop.record.v1.OfferRow
-	39, // 37: iop.record.v1.Row.session:type_name -> iop.record.v1.SessionRow
-	40, // 38: iop.record.v1.Row.batch:type_name -> iop.record.v1.BatchRow
-	41, // 39: iop.record.v1.Row.node:type_name -> iop.record.v1.NodeRow
-	42, // 40: iop.record.v1.Row.provider:type_name -> iop.record.v1.ProviderRow
-	43, // 41: iop.record.v1.Row.model:type_name -> iop.record.v1.ModelRow
-	44, // 42: iop.record.v1.Row.request:type_name -> iop.record.v1.RequestRow
-	38, // 43: iop.record.v1.Row.edge:type_name -> iop.record.v1.EdgeRow
-	34, // 44: iop.record.v1.Row.join:type_name -> iop.record.v1.JoinRow
-	35, // 45: iop.record.v1.Row.principal:type_name -> iop.record.v1.PrincipalRow
-	37, // 46: iop.record.v1.Row.usage:type_name -> iop.record.v1.UsageRow
-	36, // 47: iop.record.v1.Row.response:type_name -> iop.record.v1.ResponseRow
-	50, // 48: iop.record.v1.Row.end:type_name -> iop.record.v1.Row.End
-	29, // 49: iop.record.v1.BatchRow.outcomes:type_name -> iop.record.v1.Outcome
-	51, // 50: iop.record.v1.NodeRow.links:type_name -> iop.record.v1.NodeRow.Link
-	49, // 51: iop.record.v1.ProviderRow.config:type_name -> iop.record.v1.Config.Provider
-	48, // 52: iop.record.v1.Config.Model.candidates:type_name -> iop.record.v1.Config.Candidate
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	10, // 7: iop.record.v1.Command.register_node:type_name -> iop.record.v1.RegisterNode
+	11, // 8: iop.record.v1.Command.node_ready:type_name -> iop.record.v1.NodeReady
+	12, // 9: iop.record.v1.Command.link_lost:type_name -> iop.record.v1.LinkLost
+	13, // 10: iop.record.v1.Command.link_report:type_name -> iop.record.v1.LinkReport
+	14, // 11: iop.record.v1.Command.set_health:type_name -> iop.record.v1.SetHealth
+	15, // 12: iop.record.v1.Command.drain:type_name -> iop.record.v1.Drain
+	16, // 13: iop.record.v1.Command.apply_config:type_name -> iop.record.v1.ApplyConfig
+	17, // 14: iop.record.v1.Command.expire:type_name -> iop.record.v1.Expire
+	19, // 15: iop.record.v1.Command.raise_level:type_name -> iop.record.v1.RaiseLevel
+	20, // 16: iop.record.v1.Command.digest_check:type_name -> iop.record.v1.DigestCheck
+	21, // 17: iop.record.v1.Command.add_join:type_name -> iop.record.v1.AddJoin
+	22, // 18: iop.record.v1.Command.redeem_join:type_name -> iop.record.v1.RedeemJoin
+	18, // 19: iop.record.v1.Command.announce:type_name -> iop.record.v1.Announce
+	24, // 20: iop.record.v1.Command.submit:type_name -> iop.record.v1.Submit
+	25, // 21: iop.record.v1.Command.progress:type_name -> iop.record.v1.Progress
+	26, // 22: iop.record.v1.Command.keep:type_name -> iop.record.v1.Keep
+	27, // 23: iop.record.v1.Command.forget:type_name -> iop.record.v1.Forget
+	8,  // 24: iop.record.v1.Command.evict:type_name -> iop.record.v1.Evict
+	9,  // 25: iop.record.v1.Release.usage:type_name -> iop.record.v1.Usage
+	28, // 26: iop.record.v1.ApplyConfig.config:type_name -> iop.record.v1.Config
+	5,  // 27: iop.record.v1.Submit.request:type_name -> iop.record.v1.Admit
+	23, // 28: iop.record.v1.Submit.payload:type_name -> iop.record.v1.Payload
+	23, // 29: iop.record.v1.Progress.payload:type_name -> iop.record.v1.Payload
+	23, // 30: iop.record.v1.Keep.payload:type_name -> iop.record.v1.Payload
+	47, // 31: iop.record.v1.Config.pool:type_name -> iop.record.v1.Config.Pool
+	48, // 32: iop.record.v1.Config.models:type_name -> iop.record.v1.Config.Model
+	50, // 33: iop.record.v1.Config.providers:type_name -> iop.record.v1.Config.Provider
+	46, // 34: iop.record.v1.Config.principals:type_name -> iop.record.v1.Config.Principal
+	29, // 35: iop.record.v1.Outcome.grant:type_name -> iop.record.v1.Grant
+	28, // 36: iop.record.v1.Row.config:type_name -> iop.record.v1.Config
+	34, // 37: iop.record.v1.Row.offer:type_name -> iop.record.v1.OfferRow
+	40, // 38: iop.record.v1.Row.session:type_name -> iop.record.v1.SessionRow
+	41, // 39: iop.record.v1.Row.batch:type_name -> iop.record.v1.BatchRow
+	42, // 40: iop.record.v1.Row.node:type_name -> iop.record.v1.NodeRow
+	43, // 41: iop.record.v1.Row.provider:type_name -> iop.record.v1.ProviderRow
+	44, // 42: iop.record.v1.Row.model:type_name -> iop.record.v1.ModelRow
+	45, // 43: iop.record.v1.Row.request:type_name -> iop.record.v1.RequestRow
+	39, // 44: iop.record.v1.Row.edge:type_name -> iop.record.v1.EdgeRow
+	35, // 45: iop.record.v1.Row.join:type_name -> iop.record.v1.JoinRow
+	36, // 46: iop.record.v1.Row.principal:type_name -> iop.record.v1.PrincipalRow
+	38, // 47: iop.record.v1.Row.usage:type_name -> iop.record.v1.UsageRow
+	37, // 48: iop.record.v1.Row.response:type_name -> iop.record.v1.ResponseRow
+	51, // 49: iop.record.v1.Row.end:type_name -> iop.record.v1.Row.End
+	30, // 50: iop.record.v1.BatchRow.outcomes:type_name -> iop.record.v1.Outcome
+	52, // 51: iop.record.v1.NodeRow.links:type_name -> iop.record.v1.NodeRow.Link
+	50, // 52: iop.record.v1.ProviderRow.config:type_name -> iop.record.v1.Config.Provider
+	49, // 53: iop.record.v1.Config.Model.candidates:type_name -> iop.record.v1.Config.Candidate
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_proto_recordpb_record_proto_init() }
@@ -5156,8 +5258,9 @@ func file_proto_recordpb_record_proto_init() {
 		(*Command_Progress)(nil),
 		(*Command_Keep)(nil),
 		(*Command_Forget)(nil),
+		(*Command_Evict)(nil),
 	}
-	file_proto_recordpb_record_proto_msgTypes[32].OneofWrappers = []any{
+	file_proto_recordpb_record_proto_msgTypes[33].OneofWrappers = []any{
 		(*Row_Document)(nil),
 		(*Row_Config)(nil),
 		(*Row_Offer)(nil),
@@ -5180,7 +5283,7 @@ func file_proto_recordpb_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_recordpb_record_proto_rawDesc), len(file_proto_recordpb_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   52,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
