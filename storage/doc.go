@@ -23,9 +23,9 @@
 // With Options.Cluster a store is, or can become, one of several. peers.go has what it needs of the network (edged
 // makes it of package peerlink), form.go the first start, members.go and change.go who is in, seats.go how they stand,
 // forward.go how commands get to the leader, notify.go how followers hear of commits at once, read.go linearizable
-// reads, lost.go when a replica's session is ended, installed.go snapshots of the leader, check.go and verify.go
-// whether all states are the same, level.go which commands all of them understand. An outcome always comes from the
-// replica's own machine, so that leader, follower and replay are one path.
+// reads, notice.go when a silent leader is noticed, lost.go when a replica's session is ended, installed.go snapshots
+// of the leader, check.go and verify.go whether all states are the same, level.go which commands all of them
+// understand. An outcome always comes from the replica's own machine, so that leader, follower and replay are one path.
 // backup.go writes a state to a file, rebuild.go makes the directory of a new cluster of one, from that or from a survivor.
 //
 // A write that fails or hangs ends the store (Failed): after a failed fsync nothing may be assumed of the file, so
