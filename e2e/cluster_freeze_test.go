@@ -12,7 +12,11 @@ import (
 // but never has a gap.
 func TestLeaderFrozenUnderLoad(t *testing.T) {
 	t.Parallel()
-	x := newRush(t)
+	x := newQuietRush(t, func(l layout) *cluster {
+		l.reattach = time.Minute // who sleeps longer loses his place
+		return newCluster(t, l, 3)
+	})
+	x.flow()
 	pauses := []time.Duration{time.Second, 5 * time.Second}
 	if long() {
 		pauses = append(pauses, 20*time.Second, time.Second, 2*time.Second, 3*time.Second, 4*time.Second, 5*time.Second, 20*time.Second)
