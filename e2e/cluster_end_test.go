@@ -46,10 +46,11 @@ func (x *rush) idle() {
 	}
 }
 
-// sameStates waits until all replicas have applied the same, kills them, and holds their directories against each other:
+// sameStates has the replicas compare themselves, waits until all have applied the same, kills them, and holds their directories against each other:
 // the same digest at that index, and every state on the way there by the rules. Every lease was returned once.
 func (c *cluster) sameStates() {
 	c.t.Helper()
+	c.sameState(0, len(c.replicas))
 	index := c.agree()
 	for i := range c.replicas {
 		c.kill(i)
