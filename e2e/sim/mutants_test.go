@@ -193,16 +193,6 @@ var mutants = []mutant{
 		new: "	if held || w.full() {",
 	},
 	{
-		name: "who comes back takes a slot before others of its principal", file: "fsm/principal.go",
-		old: "return w.full() || w.limited() && w.queued > 0 }",
-		new: "return w.full() }",
-	},
-	{
-		name: "a principal keeps its turn when it is served", file: "fsm/principal.go",
-		old: "	if m.config.Pool.Fair && w.queued > 0 {",
-		new: "	if m.config.Pool.Fair && w.queued > 1<<30 {",
-	},
-	{
 		name: "the order of the queue goes before the turn", file: "fsm/principal.go", always: true,
 		old: "	if a.turn != b.turn {",
 		new: "	if a.enqueue != b.enqueue {\n\t\treturn a.enqueue < b.enqueue\n\t}\n\tif a.turn != b.turn {",
