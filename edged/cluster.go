@@ -212,6 +212,8 @@ func fromPeer(err error) error {
 		return fmt.Errorf("%w: %w", storage.ErrNotLeader, err)
 	case errors.Is(err, peerlink.ErrOverloaded):
 		return fmt.Errorf("%w: %w", storage.ErrOverloaded, err)
+	case errors.Is(err, peerlink.ErrTwin):
+		return fmt.Errorf("%w: %w", storage.ErrTwin, err)
 	}
 	return err
 }
@@ -223,6 +225,8 @@ func toPeer(err error) error {
 		return fmt.Errorf("%w: %w", peerlink.ErrNotLeader, err)
 	case errors.Is(err, storage.ErrOverloaded):
 		return fmt.Errorf("%w: %w", peerlink.ErrOverloaded, err)
+	case errors.Is(err, storage.ErrTwin):
+		return fmt.Errorf("%w: %w", peerlink.ErrTwin, err)
 	}
 	return err
 }

@@ -27,7 +27,7 @@ func cureOf(err error) string {
 		return "; the file system is read-only: see the kernel's log, remount it and start again"
 	case errors.Is(err, syscall.EIO), errors.Is(err, errHung):
 		return "; check the disk and the kernel's log, then start again; everything acknowledged is kept if the disk kept what it confirmed"
-	case errors.Is(err, ErrNewer), errors.Is(err, ErrDiverged):
+	case errors.Is(err, ErrNewer), errors.Is(err, ErrDiverged), errors.Is(err, ErrTwin):
 		return ""
 	case errors.Is(err, ErrRemoved):
 		return "; to bring it back, empty its data directory and start it with a new replica id"

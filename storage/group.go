@@ -317,7 +317,10 @@ func (g *group) join(s Standing) error {
 	}
 	g.book.expect(to)
 	err := g.options.Network.Join(ctx, to, Member{ID: g.store.options.Replica, Address: g.options.Address}, s.Cluster)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrTwin):
+		g.store.fail(err)
+	case err != nil:
 		g.logger.Warn("the leader does not take this replica in yet", "leader", s.Leader, "error", err)
 	}
 	return err

@@ -27,6 +27,11 @@ func (s *Store) Join(ctx context.Context, m Member) error {
 			return fmt.Errorf("join: %s is the address of replica %s; remove that first, or give %s its own", m.Address, known.ID, m.ID)
 		case known.ID == m.ID && known.Address == m.Address:
 			return nil
+		case known.ID == m.ID:
+			if err := s.group.twin(ctx, known, m); err != nil {
+				s.logger.Warn("a replica that says it has moved is refused", "replica", m.ID, "error", err)
+				return err
+			}
 		}
 	}
 	s.group.book.expect(m)

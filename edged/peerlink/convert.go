@@ -71,6 +71,8 @@ func fault(err error) error {
 		code = codes.ResourceExhausted
 	case errors.Is(err, ErrStarting):
 		code = codes.Aborted
+	case errors.Is(err, ErrTwin):
+		code = codes.AlreadyExists
 	case errors.Is(err, ErrRefused):
 		code = codes.PermissionDenied
 	case errors.Is(err, context.DeadlineExceeded):
@@ -94,6 +96,8 @@ func cause(err error) error {
 		return fmt.Errorf("%w: %s", ErrOverloaded, s.Message())
 	case codes.Aborted:
 		return fmt.Errorf("%w: %s", ErrStarting, s.Message())
+	case codes.AlreadyExists:
+		return fmt.Errorf("%w: %s", ErrTwin, s.Message())
 	case codes.PermissionDenied:
 		return told(s.Message())
 	case codes.Unimplemented:

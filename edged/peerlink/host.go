@@ -77,6 +77,8 @@ var (
 	// ErrRefused says that one end does not want the other: another cluster, another replica, another protocol. The text
 	// has the cause and a cure.
 	ErrRefused = errors.New("refused")
+	// ErrTwin says that the replica runs elsewhere too: one of the two is a copy.
+	ErrTwin = errors.New("one replica id twice")
 	// ErrStarting says that the replica asked has just begun and can't answer yet.
 	ErrStarting = errors.New("the replica is starting")
 	// ErrClosed says that this end has stopped.
