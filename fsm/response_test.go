@@ -83,7 +83,7 @@ func responseWorld(t *testing.T, by picker, seen tally) error {
 	seq := map[SessionID]uint64{}
 	config := smallConfig(2, 1)
 	config.Pool = Pool{MaxQueue: 6, QueueTimeout: 300 * Millisecond, StartupGrace: 40 * Millisecond, ReattachWindow: 50 * Millisecond, FenceTimeout: 60 * Millisecond, ResponsesBytes: 9 * 1024, ResponsesRetention: 3 * Second}
-	now := Time(Millisecond)
+	now := Millisecond
 	apply := func(session SessionID, c Command) (Outcome, error) {
 		b := Batch{Session: session, Commands: []Command{c}, Sum: sum([]Command{c})}
 		if session != 0 {
