@@ -190,11 +190,13 @@ func (d *Daemon) EndSession(ctx context.Context) error {
 	if x == nil {
 		return errNoSession
 	}
-	end := &fsm.EndSession{Edge: d.tenure.edge, Session: x.ID(), Reason: fsm.ReasonSessionEnded, Alive: true}
+	end := &fsm.EndSession{Edge: d.tenure.edge, Session: x.ID(), Reason: fsm.ReasonSessionEnded, Alive: true, Apart: true}
 	_, err := d.store.Do(ctx, end)
-	if errors.Is(err, storage.ErrLevel) {
-		end.Alive = false
-		_, err = d.store.Do(ctx, end)
+	for _, later := range []*bool{&end.Apart, &end.Alive} {
+		if errors.Is(err, storage.ErrLevel) {
+			*later = false
+			_, err = d.store.Do(ctx, end)
+		}
 	}
 	return err
 }

@@ -9,6 +9,10 @@ func (m *Machine) admit(s *session, c *Admit) Outcome {
 		return m.admitDirect(s, c)
 	}
 	if r := m.requests[c.Request]; r != nil {
+		if m.ungranted(r, s, c) {
+			m.tellReturned(r, ReasonNeverSent)
+			return m.putBack(r, s)
+		}
 		if r.state != StateDetached || clash(r.fingerprint, c.Fingerprint) {
 			return refused(RefusalInProgressElsewhere)
 		}

@@ -64,8 +64,9 @@ type (
 		Principal PrincipalID
 		Token     string // token_ref
 		Metered   bool   // its run is counted in the ledger
-		// Place is the one that a waiter of this edge had before the log lost it: it gets that again, whatever MaxQueue is,
-		// if nobody is known by the id and nobody has the place. 0 = none.
+		// Place is the one that a waiter of this edge had before its session ended. It gets that again, whatever MaxQueue
+		// is, if nobody is known by the id and nobody has the place; and if it was granted a lease meanwhile, of which this
+		// edge has not heard, that one goes back first. 0 = none.
 		Place Enqueue
 	}
 

@@ -63,6 +63,9 @@ func (m *Machine) release(s *session, c *Release) Outcome {
 	}
 	back := c.Requeue && c.Unsent
 	requeue := c.Requeue && r.state == StateHeld && r.session == s && !back
+	if back && r.response == nil {
+		return m.putBack(r, s)
+	}
 	l, id := r.link, r.provider.ID
 	m.giveBack(r)
 	m.dropSpent(l)
@@ -77,9 +80,6 @@ func (m *Machine) release(s *session, c *Release) Outcome {
 		m.again(r, lost)
 		return Outcome{Code: Returned}
 	}
-	if back {
-		return m.putBack(r, s)
-	}
 	if !requeue {
 		m.account(r, id, c.Reason, c.Usage)
 		m.drop(r)
@@ -91,15 +91,21 @@ func (m *Machine) release(s *session, c *Release) Outcome {
 	return m.resume(r)
 }
 
-// reclaim returns a lease for another reason than its release and tells its session.
-func (m *Machine) reclaim(r *request, why Reason) {
+// tellReturned tells a lease's session that it goes back for another reason than its release.
+func (m *Machine) tellReturned(r *request, why Reason) {
 	g := r.grant()
-	m.giveBack(r)
-	m.account(r, g.Provider, why, Usage{})
 	m.emit(Effect{
 		Kind: EffectReturned, Session: r.addressee(), Edge: r.lastEdge, Request: r.id, Grant: g, Reason: why,
 		Node: g.Node, Generation: g.Generation,
 	})
+}
+
+// reclaim returns a lease for another reason than its release and tells its session.
+func (m *Machine) reclaim(r *request, why Reason) {
+	m.tellReturned(r, why)
+	p := r.provider.ID
+	m.giveBack(r)
+	m.account(r, p, why, Usage{})
 	if r.unfinished() {
 		m.again(r, true)
 		return

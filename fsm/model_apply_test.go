@@ -195,6 +195,10 @@ func (n *naive) admit(s *nSession, c *Admit) Outcome {
 	}
 	if r := n.request(c.Request); r != nil {
 		differ := r.Fingerprint != c.Fingerprint && r.Fingerprint != Fingerprint{} && c.Fingerprint != Fingerprint{}
+		if !r.isWaiter() && r.Session == 0 && r.Edge == s.edge && r.Enqueue == c.Place && !differ {
+			n.takeBack(r, ReasonNeverSent)
+			return n.putBack(r, s)
+		}
 		if r.State != StateDetached || differ {
 			return Outcome{Code: Refused, Refusal: RefusalInProgressElsewhere}
 		}

@@ -1,8 +1,11 @@
 package fsm
 
-// putBack has a request whose grant came to nothing wait at its old place for the edge's session. Settling grants it again,
-// unless an earlier one can use the slot that it has just given back.
+// putBack takes the lease from a request whose grant came to nothing. It waits at its old place, for the edge's session.
+// Settling grants it again, unless an earlier one can use the slot that it has just given back.
 func (m *Machine) putBack(r *request, s *session) Outcome {
+	l := r.link
+	m.giveBack(r)
+	m.dropSpent(l)
 	if r.direct { // its provider is asked once
 		m.drop(r)
 		return refused(RefusalUnavailable)
@@ -26,6 +29,13 @@ func (m *Machine) putBack(r *request, s *session) Outcome {
 		m.stir(c.provider)
 	}
 	return Outcome{Code: Queued, Enqueue: r.enqueue}
+}
+
+// ungranted tells whether a session claims the place of a request that got a lease after the edge's last word of it, in a
+// session that has ended.
+func (m *Machine) ungranted(r *request, s *session, c *Admit) bool {
+	return !r.waits() && r.session == nil && r.enqueue == c.Place && r.link.edge == s.edge && r.response == nil &&
+		!clash(r.fingerprint, c.Fingerprint)
 }
 
 // vacant tells whether a place was given once and nobody has it. It costs time in proportion to the waiters and leases.

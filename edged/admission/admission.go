@@ -60,8 +60,8 @@ type Options struct {
 	Translate func(error) error
 	// Position reads a waiter's present place for Queued; nil = the place it was queued at is repeated.
 	Position func(fsm.RequestID) int
-	// Level is the feature level of what may be proposed: below LevelPrincipals nothing tells whose requests they are. nil =
-	// the highest.
+	// Level is the feature level of what may be proposed: below LevelPrincipals nothing tells whose requests they are, below
+	// LevelPlaces a place that the log has lost can't be claimed. nil = the highest.
 	Level func() uint32
 	// QueueTimeout is how long a request may wait for a slot as it is configured now, 0 = for ever; nil = for ever.
 	QueueTimeout func() fsm.Time
@@ -89,8 +89,16 @@ type Admission struct {
 	idle      chan struct{} // closed when open falls to 0; nil = nobody waits for it
 }
 
-// LevelPrincipals is the feature level of Principal, Token and Metered.
-const LevelPrincipals = 3
+// Feature levels.
+const (
+	// LevelPrincipals is that of Principal, Token and Metered.
+	LevelPrincipals = 3
+	// LevelPlaces is that of fsm.Admit.Place and fsm.Release.Unsent.
+	LevelPlaces = 5
+)
+
+// has tells whether what is of a feature level may be proposed.
+func (a *Admission) has(level uint32) bool { return a.o.Level == nil || a.o.Level() >= level }
 
 // patience is the default of Options.Patience.
 const patience = 10 * time.Second

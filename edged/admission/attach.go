@@ -88,10 +88,32 @@ func (a *Admission) homeless() {
 		if t.tabled {
 			a.remove(t)
 		}
-		t.admit.MaxWait = a.left(t)
 		a.parked = append(a.parked, parked{t, toAdmit})
 		a.mu.Unlock()
 		t.undo() // its client may have left in this moment
+	}
+}
+
+// reclaim has a request that had a place ask for that one, should the log know nothing of it any more, and for no longer
+// than it may still wait.
+func (t *ticket) reclaim() {
+	if t.enqueue == 0 {
+		return
+	}
+	t.admit.MaxWait = t.a.left(t)
+	t.admit.Place = 0
+	if t.a.has(LevelPlaces) {
+		t.admit.Place = t.enqueue
+	}
+}
+
+// unsend notes of a lease that is to be requeued that the session in which it was granted is over. Its link went with that,
+// so it is no fault of its provider that it was not run.
+func (t *ticket) unsend(s *attached) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.give.Requeue && t.home != s {
+		t.give.Unsent = t.a.has(LevelPlaces)
 	}
 }
 
@@ -188,10 +210,12 @@ func (t *ticket) proposeTo(s *attached, e errand) {
 	t.at[e] = s
 	switch e {
 	case toRelease:
+		t.unsend(s)
 		s.Propose(&t.give, (*released)(t))
 	case toCancel:
 		s.Propose(&t.cancel, (*canceled)(t))
 	case toAdmit:
+		t.reclaim()
 		s.Propose(&t.admit, (*admitted)(t))
 	default:
 		s.Propose(&t.cancel, (*probed)(t))

@@ -41,11 +41,11 @@ func (r *probed) Receive(o fsm.Outcome, err error) {
 }
 
 // unheard gives a lease back that was granted without this edge hearing of it, over a link that went with its session. It
-// was never used. The request is admitted anew when it is back.
+// was never used. The request is back at its place then.
 func (t *ticket) unheard(g fsm.Grant) {
 	t.a.m.Granted(g.Class.String())
 	t.mu.Lock()
-	t.phase, t.grant = granted, g
+	t.phase, t.grant, t.home = granted, g, nil
 	gone := t.gone
 	t.mu.Unlock()
 	t.release(fsm.ReasonNeverSent, !gone)

@@ -64,7 +64,7 @@ func (t *ticket) granted(g fsm.Grant) {
 		t.mu.Unlock()
 		return
 	}
-	t.phase, t.grant = granted, g
+	t.phase, t.grant, t.home = granted, g, t.a.now.Load()
 	t.mu.Unlock()
 	t.a.m.Granted(g.Class.String())
 	t.rouse()
@@ -180,7 +180,7 @@ func (r *released) Receive(o fsm.Outcome, err error) {
 const readmissionsMax = 3
 
 // lost is a lease that has gone back for good: the end, unless the request was to be requeued. Then its link was lost
-// together with the lease, and all that can be done for it is to admit it anew.
+// together with the lease, and it is admitted anew, at the place that it had if it ever waited.
 func (t *ticket) lost() {
 	t.mu.Lock()
 	anew := t.phase == asking && !t.gone && t.readmitted < readmissionsMax

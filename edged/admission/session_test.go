@@ -129,37 +129,72 @@ func TestLeavingBetweenSessions(t *testing.T) {
 	}
 }
 
-// A waiter is granted a slot, but this edge does not hear of it before its session ends. The lease goes back unused and
-// the request, whose name is taken in the log, is served all the same.
+// A waiter is granted a slot in the moment its session ends. It is served before those that came after it, though they keep
+// their places too, whatever became of its lease: it counts on behind its fence, or went back with the node's last link; the
+// edge has not heard of it, or it has, and found the link gone.
 func TestAGrantThatWentWithItsSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1, withGrace(pool(16, 1)))
-		w.do(func() { // a link of the node to another edge keeps the lease counted
+	for _, kept := range []bool{true, false} {
+		for _, heard := range []bool{true, false} {
+			t.Run(fmt.Sprintf("lease kept=%v grant heard=%v", kept, heard), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { grantCrosses(t, kept, heard) })
+			})
+		}
+	}
+}
+
+func grantCrosses(t *testing.T, kept, heard bool) {
+	w := newWorld(t, 1, withGrace(pool(16, 1)))
+	if kept { // a link of the node to another edge keeps the lease counted
+		w.do(func() {
 			other := w.apply(0, &fsm.OpenSession{Edge: "other", Nonce: 7}).Session
 			w.apply(other, &fsm.RegisterNode{Node: "n", Instance: 1})
 		})
-		free := w.occupy()
-		served := make(chan string, 4)
-		done := w.begin("b", served)
-		w.do(func() { w.deaf = true })
-		free()
-		time.Sleep(5 * time.Millisecond)
-		w.do(func() {
-			w.cease()
-			w.deaf = false
-			w.adm.Detach()
-		})
-		w.do(w.open)
-		time.Sleep(10 * time.Millisecond)
-		if len(served) > 0 {
-			t.Fatal("served over a link that is gone")
-		}
-		w.do(func() { w.register(1) })
+	}
+	free := w.occupy()
+	served := make(chan string, 4)
+	linkGone := make(chan struct{})
+	first := make(chan error, 1)
+	go func() {
+		tries := 0
+		first <- w.adm.Run(context.Background(), req("first"), &client{dispatch: func(context.Context, fsm.Grant) (fsm.Reason, bool) {
+			if tries++; heard && tries == 1 {
+				<-linkGone
+				return fsm.ReasonNotRun, true
+			}
+			served <- "first"
+			return fsm.ReasonDone, false
+		}})
+	}()
+	time.Sleep(2 * time.Millisecond)
+	second := w.begin("second", served)
+	w.do(func() { w.deaf = !heard })
+	free()
+	time.Sleep(5 * time.Millisecond)
+	w.do(func() {
+		w.cease()
+		w.deaf = false
+		w.adm.Detach()
+	})
+	close(linkGone)
+	time.Sleep(5 * time.Millisecond)
+	third := w.begin("third", served)
+	w.do(w.open)
+	time.Sleep(20 * time.Millisecond)
+	if len(served) > 0 {
+		t.Fatalf("%s was served over a link that is gone", <-served)
+	}
+	w.do(func() { w.register(1) })
+	for _, done := range []<-chan error{first, second, third} {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		w.end()
-	})
+	}
+	for _, want := range []string{"first", "second", "third"} {
+		if got := <-served; got != want {
+			t.Errorf("served %s, want %s", got, want)
+		}
+	}
+	w.end()
 }
 
 // The log has no leader: a new request is told at once, one that had a place asks again.

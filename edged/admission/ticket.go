@@ -53,7 +53,8 @@ type ticket struct {
 	readmitted int
 	position   int
 	grant      fsm.Grant
-	err        error // why it is over, or why Run must leave
+	home       *attached // the session when it was granted
+	err        error     // why it is over, or why Run must leave
 	backoff    time.Duration
 }
 
@@ -64,7 +65,7 @@ func newTicket(a *Admission, r *Request) *ticket {
 		InputTokens: r.InputTokens, Needs: r.Needs, MaxWait: r.MaxWait,
 		Provider: r.Provider, Served: r.Served,
 	}
-	if a.o.Level == nil || a.o.Level() >= LevelPrincipals {
+	if a.has(LevelPrincipals) {
 		t.admit.Principal, t.admit.Token, t.admit.Metered = r.Principal, r.Token, r.Metered
 	}
 	t.cancel.Request = r.ID
@@ -218,6 +219,7 @@ func (t *ticket) release(why fsm.Reason, requeue bool) {
 		t.phase = asking
 	}
 	t.give = fsm.Release{Lease: t.grant.Lease, Reason: why, Requeue: requeue, Usage: t.usage}
+	t.give.Unsent = requeue && why == fsm.ReasonNeverSent && t.a.has(LevelPlaces)
 	t.mu.Unlock()
 	t.propose(toRelease)
 }
