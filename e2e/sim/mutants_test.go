@@ -208,13 +208,13 @@ var mutants = []mutant{
 		new: "	if m.account(r, id, c.Reason, c.Usage); !requeue {\n\t\tm.account(",
 	},
 	{
-		name: "a run that is lost with its link is not counted", file: "fsm/lease.go",
-		old: "	m.account(r, g.Provider, why, Usage{})\n",
-		new: "",
+		name: "a run that is lost with its session is not counted", file: "fsm/ledger.go",
+		old: "why == ReasonNeverSent {",
+		new: "why == ReasonNeverSent || why == ReasonSessionEnded {",
 	},
 	{
 		name: "the log forgets what a run used", file: "storage/command.go",
-		old: "return appendUsage(appendBool(b, 3, c.Requeue), &c.Usage)",
-		new: "return appendBool(b, 3, c.Requeue)",
+		old: "appendUsage(appendBool(b, 3, c.Requeue), &c.Usage)",
+		new: "appendBool(b, 3, c.Requeue)",
 	},
 }
