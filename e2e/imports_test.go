@@ -64,12 +64,14 @@ var homes = map[string][]string{
 	"github.com/prometheus/client_golang": {"edged/metrics"},
 	"go.yaml.in/yaml/v3":                  {"configs"},
 	// e2e: its Linux tests stand between a process and its disk (seccomp), for which syscall has too little.
-	"golang.org/x/sys":                  {"storage", "noded", "noded/adapter", "noded/adapter/cli", "noded/service", "edged/cmd/edged", "noded/cmd/noded", "cli", "e2e"},
-	"github.com/google/go-cmp":          {"~"},
-	"github.com/rogpeppe/go-internal":   {"~"},
-	"go.uber.org/goleak":                {"~"},
-	"pgregory.net/rapid":                {"~"},
-	"github.com/anishathalye/porcupine": {"~"},
+	"golang.org/x/sys":                      {"storage", "noded", "noded/adapter", "noded/adapter/cli", "noded/service", "edged/cmd/edged", "noded/cmd/noded", "cli", "e2e"},
+	"github.com/google/go-cmp":              {"~"},
+	"github.com/rogpeppe/go-internal":       {"~"},
+	"go.uber.org/goleak":                    {"~"},
+	"pgregory.net/rapid":                    {"~"},
+	"github.com/anishathalye/porcupine":     {"~"},
+	"github.com/openai/openai-go":           {"~"},
+	"github.com/santhosh-tekuri/jsonschema": {"~"},
 }
 
 func TestImportsFollowTheArrows(t *testing.T) {

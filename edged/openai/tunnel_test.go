@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"mime/multipart"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -117,4 +118,20 @@ func FuzzForm(f *testing.F) {
 			t.Errorf("%q is answered %q", body, w.Body)
 		}
 	})
+}
+
+// A backend's own Retry-After reaches the client under its own name, and its x-* headers pass alike on every route.
+func TestBackendsHeadersPassOnEveryRoute(t *testing.T) {
+	e := newEdge(t, can(fsm.NeedChat|fsm.NeedMessages|fsm.NeedRerank))
+	e.backend = func(_ context.Context, _ *openai.Exchange, a openai.Answer) openai.End {
+		_ = a.Head(429, http.Header{"Content-Type": {"application/json"}, "Retry-After": {"33"}, "X-Ratelimit-Remaining-Requests": {"0"}, "X-Backend": {"b"}})
+		_ = a.Data([]byte(`{"error":{"message":"slow down","type":"requests","code":"rate_limit_exceeded"}}`))
+		return openai.End{Dispatched: openai.DispatchedYes, Complete: true}
+	}
+	for _, path := range []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/messages", "/v1/rerank"} {
+		r := e.do("POST", path, `{"model":"ornith:35b","max_tokens":5,"input":"x","messages":[{"role":"user","content":"x"}]}`)
+		if r.StatusCode != 429 || r.Header.Get("Retry-After") != "33" || r.Header.Get("X-Ratelimit-Remaining-Requests") != "0" || r.Header.Get("X-Backend") != "b" || r.Header.Get("X-Iop-Lease") == "" || !strings.Contains(r.body, "slow down") {
+			t.Errorf("%s: %d %v %s", path, r.StatusCode, r.Header, r.body)
+		}
+	}
 }
