@@ -206,8 +206,8 @@ func backgroundLayout(t testing.TB, capacity int) (layout, *backend.Backend, str
 	}, b, text
 }
 
-// TestBackgroundOutlivesKills: 20 background responses of one edge; the edge is killed three times and the node once, at
-// random moments. All complete, exactly once.
+// TestBackgroundOutlivesKills: 20 background responses of one edge; the edge is killed twice, stopped once, and the node is
+// killed once, at random moments. All complete, exactly once.
 func TestBackgroundOutlivesKills(t *testing.T) {
 	t.Parallel()
 	l, _, text := backgroundLayout(t, 4)
@@ -218,7 +218,14 @@ func TestBackgroundOutlivesKills(t *testing.T) {
 	}
 	for i := range 3 {
 		time.Sleep(time.Duration(rand.IntN(900)) * time.Millisecond) // a random moment of the runs
-		w.edge.kill()
+		if i == 2 {                                                  // an orderly stop cuts off what runs after a while, and is no end for it
+			terminate(t, w.edge.process)
+			if code := w.edge.code(t); code != 0 {
+				t.Errorf("the edge ended with code %d", code)
+			}
+		} else {
+			w.edge.kill()
+		}
 		w.restartEdge()
 		w.awaitLink("n1")
 		if i == 1 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -70,25 +71,27 @@ const recordFormat = 1
 
 // record is what the vault has of a response beside its object and its events.
 type record struct {
-	Format    int                 `json:"format"`
-	Token     string              `json:"token,omitempty"`
-	Model     string              `json:"model"`
-	Created   int64               `json:"created"`
-	Previous  string              `json:"previous,omitempty"`
-	Input     []json.RawMessage   `json:"input,omitempty"`
-	Admission string              `json:"admission,omitempty"`
-	Sum       []byte              `json:"sum,omitempty"`
-	Request   []byte              `json:"request,omitempty"`
-	Header    map[string][]string `json:"header,omitempty"`
+	Format    int               `json:"format"`
+	Token     string            `json:"token,omitempty"`
+	Model     string            `json:"model"`
+	Created   int64             `json:"created"`
+	Previous  string            `json:"previous,omitempty"`
+	Input     []json.RawMessage `json:"input,omitempty"`
+	Admission string            `json:"admission,omitempty"`
+	Sum       []byte            `json:"sum,omitempty"`
+	Request   []byte            `json:"request,omitempty"`
+	Header    http.Header       `json:"header,omitempty"`
 }
 
 func encodeRecord(r *openai.Stored) ([]byte, error) {
 	c := record{
 		Format: recordFormat, Token: r.Token, Model: r.Model, Created: r.Created, Previous: r.Previous, Input: r.Input,
-		Admission: r.Admission, Request: r.Request, Header: r.Header,
+		Admission: r.Admission, Request: r.Request,
 	}
 	if r.Background {
 		c.Sum = r.Sum[:]
+		c.Header = r.Header.Clone()
+		delete(c.Header, "Cookie") // what may be a secret is not written down
 	}
 	b, err := json.Marshal(&c)
 	if err != nil {
@@ -144,11 +147,22 @@ func trouble(err error) error {
 	if errors.Is(err, storage.ErrTooLarge) {
 		return openai.ErrTooLong
 	}
+	if errors.Is(err, storage.ErrLevel) {
+		return olderReplica{err}
+	}
 	if errors.Is(err, errNoSession) {
 		return fmt.Errorf("%w: %w", admission.ErrNoLeader, err)
 	}
 	return translate(err)
 }
+
+// olderReplica says that a replica of an older version could not read what is to be stored.
+type olderReplica struct{ error }
+
+// Code is the name that openai knows it by.
+func (olderReplica) Code() string { return "feature_level" }
+
+func (e olderReplica) Unwrap() error { return e.error }
 
 // Submit stores a background response; it is on the disks of a majority when Submit returns.
 func (s *responses) Submit(ctx context.Context, r *openai.Stored) (before *openai.Stored, err error) {

@@ -92,7 +92,7 @@ func TestResponsesOutliveEverything(t *testing.T) {
 		wantTold(t, s, "b", ErrNoResponse.Error())
 		wantTold(t, s, "c", "asked c|{}|")
 		wholeVault(t, s)
-		if err := s.snapshots.take(); err != nil {
+		if err := s.log.snapshot(); err != nil {
 			t.Fatal(err)
 		}
 		closeStore(t, s)
@@ -126,7 +126,7 @@ func TestMissingVault(t *testing.T) {
 	s := openAt(t, dir)
 	x := running(t, s, world(1, 10), nil)
 	must(t, x, submit("a"), fsm.Queued)
-	if err := s.snapshots.take(); err != nil {
+	if err := s.log.snapshot(); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, vaultDB)
@@ -135,7 +135,7 @@ func TestMissingVault(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, x, say(s, "a", 1, fsm.ResponseCompleted), fsm.Done)
-	if err := s.snapshots.take(); err != nil {
+	if err := s.log.snapshot(); err != nil {
 		t.Fatal(err)
 	}
 	closeStore(t, s)

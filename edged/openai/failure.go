@@ -91,6 +91,7 @@ var refusals = map[string]struct {
 	"in_progress_elsewhere": {kindConflict, "A request with this Idempotency-Key is in progress, or the key was used for a different request that still waits. Wait for its end, or use another key."},
 	"abandoned":             {kindQueueTimeout, "The request lost its place in the queue. Send it again."},
 	"malformed":             {kindMalformed, "The request's id is not acceptable. Use a shorter Idempotency-Key."},
+	"feature_level":         {kindNoLeader, "Not every replica of this gateway can keep responses yet: some run an older version, or have just started. Try again after the time in Retry-After."},
 	"store_full":            {kindOverloaded, "As many responses run in the background as can be stored. Try again after the time in Retry-After, or ask the operator to raise responses.max_bytes."},
 	"overloaded":            {kindOverloaded, "The gateway's log is behind. Try again after the time in Retry-After."},
 	"stopping":              {kindStopping, "This gateway is stopping. Try again after the time in Retry-After; it or another replica will answer."},
