@@ -72,7 +72,12 @@ func (o *observer) admitted(c *fsm.Admit, out *fsm.Outcome, before *fsm.Image) {
 		}
 	}
 	is := requestOf(o.image, c.Request)
+	unknown := requestOf(before, c.Request) == nil
 	switch {
+	case c.Place > 0 && is != nil && is.Enqueue == c.Place && unknown:
+		o.w.tally["places claimed"]++
+	case c.Place > 0 && was != nil && was.Lease > 0 && was.Session == 0 && was.Enqueue == c.Place && out.Refusal != fsm.RefusalInProgressElsewhere:
+		o.w.tally["grants that nobody had heard of taken back"]++
 	case was != nil && was.State == fsm.StateDetached && is != nil:
 		o.w.tally["re-attached"]++
 		if is.Enqueue != was.Enqueue || is.EnqueuedAt != was.EnqueuedAt {
@@ -86,7 +91,7 @@ func (o *observer) admitted(c *fsm.Admit, out *fsm.Outcome, before *fsm.Image) {
 		}
 	case out.Code == fsm.Queued && o.machine.Pending() > max(1, o.image.Config.Pool.MaxQueue):
 		o.w.failf("I8: %d wait, at most %d may", o.machine.Pending(), o.image.Config.Pool.MaxQueue)
-	case out.Code == fsm.Queued:
+	case out.Code == fsm.Queued && out.Enqueue >= before.NextEnqueue: // who claims its old place is exempt
 		o.crowd(c.Principal)
 	}
 }
