@@ -13,6 +13,7 @@
 //	quorum_test.go   partitions, elections, sessions that the leader ends, new members
 //	edge_test.go     an edge: its replica, its session's batches, its process
 //	client_test.go   requests through the real admission
+//	place_test.go    what clients were told of their places
 //	link_test.go     connections between edges and nodes, as edged/nodelink and noded/edgelink command and answer
 //	node_test.go     nodes, what runs on them
 //	mutant_test.go   rules changed for the worse, each of which a run has to notice

@@ -70,7 +70,7 @@ func (w *world) rareStep(e *edge, n *node, s step) {
 	switch s.op {
 	case opEndSession:
 		if x := e.session; e.up && x != nil {
-			e.propose(&fsm.EndSession{Edge: e.id, Session: x.id, Reason: fsm.ReasonSessionEnded, Alive: s.c%3 > 0}, nil)
+			e.propose(&fsm.EndSession{Edge: e.id, Session: x.id, Reason: fsm.ReasonSessionEnded, Alive: s.c%3 > 0, Apart: s.c%2 > 0}, nil)
 			w.tally["sessions ended"]++
 		}
 	case opDial:

@@ -178,6 +178,31 @@ var mutants = []mutant{
 		new: "	for _, x := range c.edge.runs {\n		if x.conn == c && c.generation == 0 {",
 	},
 	{
+		name: "a place that the log has lost is not given again", file: "fsm/admit.go", always: true,
+		old: "c.Place > 0 && m.vacant(c.Place) {",
+		new: "c.Place > 0 && m.vacant(c.Place) && c.Model == \"\" {",
+	},
+	{
+		name: "an edge forgets the places of its waiters", file: "edged/admission/attach.go",
+		old: "		t.admit.Place = t.enqueue\n",
+		new: "",
+	},
+	{
+		name: "a place is given twice", file: "fsm/place.go",
+		old: "	if place >= m.nextEnqueue {\n",
+		new: "	if place < m.nextEnqueue {\n		return true\n	}\n	if place >= m.nextEnqueue {\n",
+	},
+	{
+		name: "leases of an edge that may live go with their node's last link", file: "fsm/link.go",
+		old: "if !fenced.apart {",
+		new: "if fenced != nil {",
+	},
+	{
+		name: "a restored link forgets that its edge may live", file: "fsm/restore.go",
+		old: ", apart: lr.Apart,",
+		new: ",",
+	},
+	{
 		name: "a principal's limit is off by one", file: "fsm/principal.go",
 		old: "w.inFlight >= w.limit.MaxInFlight\n}",
 		new: "w.inFlight > w.limit.MaxInFlight\n}",

@@ -83,6 +83,10 @@ func (o *observer) apply(r *record) [32]byte {
 	if gone := uint64(o.image.NextEnqueue) - 1 - uint64(len(o.image.Requests)); gone > o.ended && !alone {
 		o.ended += min(gone-o.ended, refusals(res)) // who came back in an entry of many commands, and had no hope
 	}
+	if gone := uint64(o.image.NextEnqueue) - 1 - uint64(len(o.image.Requests)); gone < o.ended {
+		o.ended -= min(o.ended-gone, claims(e, res))
+	}
+	o.w.places.see(o.image)
 	if uint64(o.image.NextEnqueue)-1 != o.ended+uint64(len(o.image.Requests)) {
 		o.w.failf("after entry %d: %d requests were taken, %d ended, %d are there", r.index, o.image.NextEnqueue-1, o.ended, len(o.image.Requests))
 	}
@@ -202,7 +206,7 @@ func (o *observer) effect(x *fsm.Effect, before *fsm.Image, alone bool) {
 		if x.Reason == fsm.ReasonFenceTimeout {
 			o.w.excuse(x.Grant.Lease, "fence timeout")
 		}
-		if alone {
+		if alone && x.Reason != fsm.ReasonNeverSent {
 			o.fenced(x, before)
 			if end, ok := o.only.(*fsm.EndSession); ok && end.Alive && x.Reason == fsm.ReasonSessionEnded {
 				o.w.failf("lease %d was returned at once with a session whose edge may live", x.Grant.Lease)
@@ -226,6 +230,9 @@ func (o *observer) fenced(x *fsm.Effect, before *fsm.Image) {
 			o.w.failf("lease %d was returned by fence timeout before its time", x.Grant.Lease)
 		}
 	default:
+		if l := linkOf(before, x.Node, x.Generation); l != nil && l.Apart {
+			o.w.failf("lease %d of %s/%d, whose edge may carry it on, was returned at once (%s)", x.Grant.Lease, x.Node, x.Generation, x.Reason)
+		}
 		for _, n := range o.image.Nodes {
 			if n.ID != x.Node {
 				continue

@@ -78,6 +78,7 @@ func turnOf(img *fsm.Image, id fsm.PrincipalID) uint64 {
 // counted: I10. Each metered lease that has gone is in the ledger once, unless it is known not to have run.
 func (o *observer) counted(b *fsm.Batch, before *fsm.Image) {
 	release, _ := b.Commands[0].(*fsm.Release)
+	admit, _ := b.Commands[0].(*fsm.Admit)
 	want := before.Metered
 	for i := range before.Requests {
 		r := &before.Requests[i]
@@ -86,6 +87,9 @@ func (o *observer) counted(b *fsm.Batch, before *fsm.Image) {
 		}
 		if is := requestOf(o.image, r.ID); is != nil && is.Lease == r.Lease {
 			continue
+		}
+		if admit != nil && admit.Request == r.ID {
+			continue // it takes back a grant that nobody had heard of
 		}
 		if release != nil && release.Lease == r.Lease {
 			goesOn := release.Requeue && r.State == fsm.StateHeld && r.Session == b.Session

@@ -75,7 +75,7 @@ func (l *log) reap() (list []fsm.Batch) {
 		}
 		l.w.tally["sessions of lost edges ended"]++
 		list = append(list, fsm.Batch{Commands: []fsm.Command{
-			&fsm.EndSession{Edge: e.id, Session: id, Reason: fsm.ReasonSessionEnded, Alive: true},
+			&fsm.EndSession{Edge: e.id, Session: id, Reason: fsm.ReasonSessionEnded, Alive: true, Apart: e.n%3 > 0},
 		}})
 	}
 	return list

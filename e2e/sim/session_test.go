@@ -48,7 +48,11 @@ func (l *session) Propose(cmd fsm.Command, to admission.Receiver) {
 	f := &l.edge.w.fresh
 	f.Lock()
 	defer f.Unlock()
-	f.proposals = append(f.proposals, proposal{l, cmd, to.Receive})
+	hear := to.Receive
+	if a, ok := cmd.(*fsm.Admit); ok {
+		hear = l.edge.w.places.watched(a, to)
+	}
+	f.proposals = append(f.proposals, proposal{l, cmd, hear})
 }
 
 // sortProposals puts what goroutines proposed at the same time into an order of its own.

@@ -16,14 +16,15 @@ import (
 // world is everything. It belongs to the one goroutine that carries out steps; admission's goroutines leave what they
 // want in fresh.
 type world struct {
-	began time.Time
-	plan  plan
-	log   log
-	see   *observer
-	edges []*edge
-	nodes []*node
-	twins []*node
-	net   []*message
+	began  time.Time
+	plan   plan
+	log    log
+	see    *observer
+	places *places
+	edges  []*edge
+	nodes  []*node
+	twins  []*node
+	net    []*message
 
 	clients []*client
 	names   int
@@ -53,7 +54,7 @@ func newWorld(seed uint64, tell bool) (w *world) {
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	w = &world{began: time.Now(), tally: map[string]int{}, plan: newPlan(rnd), story: story{on: tell}}
 	w.log = log{w: w, leader: -1}
-	w.see = newObserver(w)
+	w.see, w.places = newObserver(w), newPlaces(w)
 	for i := range w.plan.edges {
 		w.edges = append(w.edges, &edge{w: w, n: i, id: fsm.EdgeID(fmt.Sprint("e", i))})
 	}
