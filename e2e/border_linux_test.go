@@ -42,12 +42,9 @@ const borderCommand = "become-a-program-with-a-disk"
 // newDisk makes a disk for the processes that borders starts. Make it before the cluster, so that it outlives it.
 func newDisk(t testing.TB) *disk {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "d") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &disk{t: t, path: filepath.Join(dir, "s")}
+	d := &disk{t: t, path: filepath.Join(t.TempDir(), "s")}
 	d.turn = sync.NewCond(&d.mu)
+	var err error
 	if d.door, err = net.ListenUnix("unix", &net.UnixAddr{Name: d.path, Net: "unix"}); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +53,6 @@ func newDisk(t testing.TB) *disk {
 		d.set(func() { d.closed = true })
 		_ = d.door.Close()
 		d.wait.Wait()
-		_ = os.RemoveAll(dir)
 	})
 	if err := d.probe(); err != nil {
 		t.Skip("this system does not let a process be watched with seccomp: ", err)
