@@ -218,7 +218,8 @@ func (x *exchange) patience() {
 	}
 }
 
-// keepAlive gives a waiting stream a sign of life: its head, if it has none yet, and a comment.
+// keepAlive gives a waiting stream a sign of life: its head, if it has none yet, and a comment, or
+// what clients of its API take for one.
 func (x *exchange) keepAlive(position int) {
 	a := &x.answer
 	if !a.early {
@@ -231,6 +232,10 @@ func (x *exchange) keepAlive(position int) {
 	}
 	if x.resp != nil {
 		x.waitResponse()
+		return
+	}
+	if x.messages != nil {
+		x.messages.ping()
 		return
 	}
 	b := append(a.buffer[:0], ": queued"...)

@@ -176,6 +176,15 @@ func (m *messages) Write(p []byte) (int, error) {
 	return m.ResponseWriter.Write(p)
 }
 
+// ping is a sign of life while the request waits. It is no part of any provider's answer.
+func (m *messages) ping() {
+	if _, err := m.ResponseWriter.Write([]byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")); err != nil {
+		m.x.answer.writeErr = err
+		return
+	}
+	_ = m.x.flush() // the context ends if the client has left
+}
+
 // FlushError sends what the client was not sent yet.
 func (m *messages) FlushError() error {
 	if m.holding {

@@ -13,8 +13,9 @@ type frames struct {
 	cr   bool   // the last byte was a CR that ended a line
 }
 
-// write takes the next bytes and calls each for the data of every event that is whole. false: an event is too large.
-func (f *frames) write(p []byte, each func(data []byte)) bool {
+// write takes the next bytes and calls each for the data of every event that is whole, and comment for every comment.
+// false: an event is too large.
+func (f *frames) write(p []byte, each func(data []byte), comment func()) bool {
 	for len(p) > 0 {
 		if f.cr && p[0] == '\n' {
 			p = p[1:]
@@ -35,7 +36,11 @@ func (f *frames) write(p []byte, each func(data []byte)) bool {
 		}
 		f.cr = p[end] == '\r'
 		p = p[end+1:]
-		f.ended(line, each)
+		if len(line) > 0 && line[0] == ':' {
+			comment()
+		} else {
+			f.ended(line, each)
+		}
 		f.line = f.line[:0]
 	}
 	return true
@@ -52,7 +57,7 @@ func (f *frames) ended(line []byte, each func(data []byte)) {
 	}
 	rest, ok := bytes.CutPrefix(line, []byte("data"))
 	if !ok || len(rest) > 0 && rest[0] != ':' {
-		return // another field, or a comment
+		return // another field
 	}
 	if f.has {
 		f.data = append(f.data, '\n')
@@ -114,6 +119,14 @@ func (r *Run) frame(data []byte) {
 		return
 	}
 	r.chunk(&c)
+}
+
+// comment takes a provider's sign of life: a model that reads a long prompt says nothing else for minutes, and agents take
+// no comment for one. Once it has begun to answer, its words are signs enough.
+func (r *Run) comment() {
+	if len(r.outputs) == 0 && !r.done && r.failure == nil {
+		r.events = append(r.events, r.Waiting())
+	}
 }
 
 // readWhole takes an answer that is no stream.

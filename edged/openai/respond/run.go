@@ -82,7 +82,7 @@ func (r *Run) Write(p []byte) []Event {
 	switch {
 	case r.failure != nil || r.done:
 	case r.stream:
-		if !r.frames.write(p, r.frame) {
+		if !r.frames.write(p, r.frame, r.comment) {
 			r.broken(codeTooMuch, "The provider sent an event that is too large.")
 		}
 	case len(r.whole)+len(p) > answerMax:
