@@ -95,7 +95,7 @@ func installed(t *testing.T) string {
 			unavailable(t, err.Error())
 		}
 	}
-	dir, err := os.MkdirTemp(root, "run-")
+	dir, err := os.MkdirTemp(root, "run-") //nolint:usetesting // it must be below the packages
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func install(t *testing.T, root string) error {
 	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
 		return err
 	}
-	part, err := os.MkdirTemp(filepath.Dir(root), "e2e-clients-part-")
+	part, err := os.MkdirTemp(filepath.Dir(root), "e2e-clients-part-") //nolint:usetesting // it becomes root
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func TestClientsByTLS(t *testing.T) {
 		t.Errorf("after a new certificate: %s", got)
 	}
 	_ = h.Close()
-	<-done
+	<-done //nolint:errcheck // it was closed
 }
 
 func write(t *testing.T, file string, b []byte) {
