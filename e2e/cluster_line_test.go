@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -65,8 +65,11 @@ func (l *queueLine) join(a ask, at int) {
 // for whoever sends the same request. Before, it would be another client's.
 func (l *queueLine) awaitDetached(at int) {
 	for l.x.ctx.Err() == nil {
+		var list adminapi.WaiterList
 		text, err := tryFetch(l.x.c.own((at+1)%len(l.x.c.replicas), 9080), "/queue")
-		if err == nil && bytes.Contains(text, []byte(`"detached"`)) {
+		if err == nil && json.Unmarshal(text, &list) == nil && slices.ContainsFunc(list.Waiters, func(w adminapi.Waiter) bool {
+			return w.Model == "line" && w.State == "detached" && w.Edge == l.x.c.id(at)
+		}) {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)

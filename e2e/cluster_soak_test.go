@@ -75,7 +75,7 @@ func (s *soak) step() {
 	x, t := s.x, s.x.c.t
 	t.Helper()
 	all := calamities()
-	var mends []func()
+	var before, after []func() // a replica is awaited with its links, and nobody undrains without a majority
 	for k := range 1 + s.r.IntN(2) {
 		c := all[s.r.IntN(len(all))]
 		if k == 1 && !slices.Contains([]string{"node killed", "line cut", "drain"}, c.name) {
@@ -83,11 +83,16 @@ func (s *soak) step() {
 		}
 		s.done[c.name]++
 		t.Logf("%.3f s: %s", time.Since(x.began).Seconds(), c.name)
-		mends = append(mends, c.do(s))
+		switch mend := c.do(s); {
+		case c.name == "drain":
+			after = append(after, mend)
+		default:
+			before = append([]func(){mend}, before...)
+		}
 		time.Sleep(time.Duration(100+s.r.IntN(2500)) * time.Millisecond) // the fault lasts
 	}
 	began := time.Now()
-	for _, mend := range slices.Backward(mends) { // a replica is awaited with its links
+	for _, mend := range append(before, after...) {
 		mend()
 	}
 	mended := since(began)
