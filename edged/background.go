@@ -10,6 +10,7 @@ import (
 	"iop/edged/admission"
 	"iop/edged/openai"
 	"iop/fsm"
+	"iop/storage"
 )
 
 // A background response that is granted to this edge is run here, over the same way as any request but without a client:
@@ -131,7 +132,9 @@ func (r *run) run(ctx context.Context, server *openai.Server) {
 	}
 	g := &granted{run: r, why: fsm.ReasonNeverSent}
 	if stored, err := r.load(); err != nil {
-		r.s.log.Error("background response can't be run", "response", r.id, "error", err)
+		if !errors.Is(err, openai.ErrEnded) && !errors.Is(err, storage.ErrNoResponse) {
+			r.s.log.Error("background response can't be run", "response", r.id, "error", err)
+		}
 	} else if ctx.Err() == nil {
 		if err := server.Perform(ctx, stored, g); err != nil && ctx.Err() == nil {
 			r.s.log.Warn("background response not run", "response", r.id, "error", err)
@@ -147,8 +150,11 @@ func (r *run) run(ctx context.Context, server *openai.Server) {
 // load reads what is to be run.
 func (r *run) load() (*openai.Stored, error) {
 	got, err := r.s.store.Response(r.id)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case got.Status.Final(): // it ended while it was granted anew
+		return nil, openai.ErrEnded
 	}
 	return decodeRecord(got)
 }

@@ -127,6 +127,8 @@ func givenUp(why fsm.Refusal) string {
 		return "The response did not come to its end in time."
 	case fsm.RefusalLost:
 		return "The run was lost too often: the provider, its node or the gateway ended in the middle of it each time."
+	case fsm.RefusalEvicted:
+		return "An operator took the request out of the queue."
 	case fsm.RefusalModelNotFound:
 		return "The model does not exist any more."
 	case fsm.RefusalContextTooLong:

@@ -80,7 +80,7 @@ func (m *Machine) release(s *session, c *Release) Outcome {
 		m.again(r, lost)
 		return Outcome{Code: Returned}
 	}
-	if !requeue {
+	if !requeue || r.response != nil { // of a response that has ended nothing goes back
 		m.account(r, id, c.Reason, c.Usage)
 		m.drop(r)
 		return Outcome{Code: Returned}
