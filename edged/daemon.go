@@ -288,7 +288,7 @@ func (d *Daemon) observe(s storage.Stat) {
 func (d *Daemon) adminHandler() http.Handler {
 	return admin.New(admin.Options{
 		Source: d.store, Edge: fsm.EdgeID(d.self.ID), Standing: d.standing, Version: d.nodeVersion, Healthy: d.store.Err,
-		AddNode: d.addNode, AddJoin: d.addJoin, Refresh: d.refresh, History: d.fresh.past.list, Drain: d.drain, Backend: d.backend, Cluster: members{d},
+		AddNode: d.addNode, AddJoin: d.addJoin, Refresh: d.refresh, History: d.fresh.past.list, Drain: d.drain, Evict: d.evict, Backend: d.backend, Cluster: members{d},
 		Past: past{d.store}, Metrics: d.metrics.Handler(), Token: d.self.Admin.Token.Reveal(), Address: d.Addrs().Admin, Stopping: d.quit,
 		Logger: d.log,
 	})

@@ -7,7 +7,7 @@ import (
 	"iop/fsm"
 )
 
-// drain stops new leases of a node or a provider, or allows them again, and tells the node if it is linked here. false:
+// drain stops new leases of a node or a provider, or allows them again. The edges that the node is linked to tell it. false:
 // there is none of that name.
 func (d *Daemon) drain(ctx context.Context, c *fsm.Drain) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, applyWait)
@@ -16,12 +16,18 @@ func (d *Daemon) drain(ctx context.Context, c *fsm.Drain) (bool, error) {
 	if err != nil {
 		return false, unavailable(err)
 	}
-	if out.Code == fsm.Unknown {
-		return false, nil
+	return out.Code != fsm.Unknown, nil
+}
+
+// evict takes a waiter out of the queue, whichever edge's it is.
+func (d *Daemon) evict(ctx context.Context, id fsm.RequestID) (fsm.Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, applyWait)
+	defer cancel()
+	out, err := d.store.Do(ctx, &fsm.Evict{Request: id})
+	if err != nil {
+		return out, unavailable(err)
 	}
-	d.log.Info("drain", "node", c.Node, "provider", c.Provider, "on", c.On)
-	d.links.Load().Drain(c.Node, c.Provider, c.On)
-	return true, nil
+	return out, nil
 }
 
 // backend asks a node what the backend of a provider tells of itself.

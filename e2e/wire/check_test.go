@@ -191,8 +191,8 @@ func TestALookReachesTheBackend(t *testing.T) {
 	if s, err := e.links.Look(t.Context(), "nobody", "x"); err == nil {
 		t.Errorf("%+v", s)
 	}
-	e.links.Drain("n2", "p-n2", true)
-	e.links.Drain("n2", "", true)
+	c.apply(0, &fsm.Drain{Node: "n2", Provider: "p-n2", On: true})
+	c.apply(0, &fsm.Drain{Node: "n2", On: true})
 	if first, second := <-drained, <-drained; first != "p-n2" || second != "" {
 		t.Errorf("drained %q, then %q", first, second)
 	}

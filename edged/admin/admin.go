@@ -42,8 +42,10 @@ type Options struct {
 	// AddNode does POST /nodes and AddJoin POST /nodes/{id}/join; errors as those of Refresh. nil = there is no such route.
 	AddNode func(context.Context, adminapi.NodeRequest) (*adminapi.RefreshReport, error)
 	AddJoin func(context.Context, adminapi.JoinRequest) (*adminapi.JoinOffer, error)
-	// Drain does POST /drain: it proposes the command and tells the node. false: there is no such node or provider. nil = 404.
+	// Drain does POST /drain: it proposes the command. false: there is no such node or provider. nil = 404.
 	Drain func(context.Context, *fsm.Drain) (known bool, err error)
+	// Evict does POST /queue/{id}/cancel: it proposes the command and returns its outcome. nil = 404.
+	Evict func(context.Context, fsm.RequestID) (fsm.Outcome, error)
 	// Backend asks a node what the backend of a provider tells of itself; nil = nothing is told.
 	Backend func(context.Context, fsm.NodeID, fsm.ProviderID) *adminapi.Backend
 	// History answers GET /config/history; nil = it is empty.
@@ -61,7 +63,7 @@ type Options struct {
 	Address string
 	// Stopping, when closed, ends the streams of GET /watch; nil = only their clients do.
 	Stopping <-chan struct{}
-	// Logger gets what can't be told to a caller; nil = discarded.
+	// Logger gets what can't be told to a caller, and of each change who made it from where; nil = discarded.
 	Logger *slog.Logger
 }
 
@@ -120,6 +122,9 @@ func (a *api) routes() http.Handler {
 	}
 	if a.Drain != nil {
 		mux.Handle("/drain", only(http.HandlerFunc(a.drain), http.MethodPost))
+	}
+	if a.Evict != nil {
+		mux.Handle("/queue/{id}/cancel", only(a.respond(a.cancelWaiter), http.MethodPost))
 	}
 	if a.Cluster != nil {
 		a.clusterRoutes(mux)

@@ -72,7 +72,7 @@ func notFound(r *http.Request) (any, error) {
 	return nil, &adminapi.Error{
 		Code:    "not_found",
 		Message: "there is nothing at " + r.URL.Path,
-		Cure: "the admin listener has /status, /providers, /providers/{id}, /nodes, /models, /leases, /leases/{id}, /queue, /requests/{id}, " +
+		Cure: "the admin listener has /status, /providers, /providers/{id}, /nodes, /models, /leases, /leases/{id}, /queue, /queue/{id}/cancel, /requests/{id}, " +
 			"/config, /config/history, /refresh, /nodes/{id}/join, /drain, /cluster, /watch, /metrics and /healthz; the OpenAI API is on another port",
 		Status: http.StatusNotFound,
 	}

@@ -53,6 +53,7 @@ func (a *api) addMember(r *http.Request) (any, error) {
 	if err := a.Cluster.Add(r.Context(), m); err != nil {
 		return nil, err
 	}
+	a.changed(r, "member added", "replica", m.ID, "address", m.Address)
 	return a.Cluster.Show(r.Context())
 }
 
@@ -67,6 +68,7 @@ func (a *api) removeMember(r *http.Request) (any, error) {
 	if err := a.Cluster.Remove(r.Context(), r.PathValue("id"), force); err != nil {
 		return nil, err
 	}
+	a.changed(r, "member removed", "replica", r.PathValue("id"), "force", force)
 	return a.Cluster.Show(r.Context())
 }
 
@@ -78,6 +80,7 @@ func (a *api) transfer(r *http.Request) (any, error) {
 	if err := a.Cluster.Transfer(r.Context(), t.To); err != nil {
 		return nil, err
 	}
+	a.changed(r, "leadership handed over", "to", t.To)
 	return a.Cluster.Show(r.Context())
 }
 

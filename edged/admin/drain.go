@@ -48,6 +48,7 @@ func (a *api) drained(w http.ResponseWriter, r *http.Request) (*adminapi.Drain, 
 	case !known:
 		return nil, gone(what, d.Node+d.Provider, list)
 	}
+	a.changed(r, "drain", "node", string(cmd.Node), "provider", d.Provider, "on", d.On)
 	d.Node = string(cmd.Node)
 	return &d, nil
 }

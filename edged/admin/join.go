@@ -39,6 +39,9 @@ func (a *api) addNode(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
+	if !q.DryRun && report.Result == adminapi.RefreshApplied {
+		a.changed(r, "nodes add", "node", q.ID, "revision", report.Revision)
+	}
 	writeJSON(w, refreshStatus(report.Result), report)
 }
 
@@ -56,6 +59,7 @@ func (a *api) addJoin(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
+	a.changed(r, "join token", "node", q.Node)
 	writeJSON(w, http.StatusOK, offer)
 }
 

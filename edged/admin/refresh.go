@@ -23,6 +23,9 @@ func (a *api) refresh(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
+	if !q.DryRun && report.Result == adminapi.RefreshApplied {
+		a.changed(r, "refresh", "revision", report.Revision)
+	}
 	writeJSON(w, refreshStatus(report.Result), report)
 }
 

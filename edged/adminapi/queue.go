@@ -1,6 +1,11 @@
 package adminapi
 
-import "time"
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
 
 // WaiterList answers GET /queue.
 type WaiterList struct {
@@ -20,6 +25,16 @@ type Waiter struct {
 	AgeMS         int64       `json:"age_ms"`         // cluster time since its first admission
 	DeadlineInMS  *int64      `json:"deadline_in_ms"` // cluster time until it ends; null = it has no deadline
 	Candidates    []Candidate `json:"candidates"`
+}
+
+// CanceledWaiter answers POST /queue/{id}/cancel: the request has left the queue, and its client is told canceled_by_operator.
+type CanceledWaiter struct {
+	Request string `json:"request"`
+}
+
+// CancelWaiter takes a request out of the queue, whichever edge's it is. One that runs is refused as not_waiting.
+func (c *Client) CancelWaiter(ctx context.Context, id string) (*CanceledWaiter, error) {
+	return ask[CanceledWaiter](ctx, c, call{method: http.MethodPost, path: "/queue/" + url.PathEscape(id) + "/cancel"})
 }
 
 // Candidate tells whether a waiter could have a provider now.

@@ -80,7 +80,7 @@ const (
 	OutcomeOK             Outcome = iota // answered below 400, to its end
 	OutcomeBackendRefused                // the backend's own answer was 400 or above
 	OutcomeBackendError                  // the backend broke, timed out or could not be reached
-	OutcomeCanceled                      // the client left
+	OutcomeCanceled                      // the client left, or an operator took the request out of the queue
 	OutcomeQueueFull                     // 429
 	OutcomeQueueTimeout                  // waited past its deadline
 	OutcomeUnavailable                   // no live candidate

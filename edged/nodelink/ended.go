@@ -8,7 +8,7 @@ import (
 )
 
 // Effects takes what the machine did to links without their asking: to those of this edge, and to the others of their
-// nodes. It does not block.
+// nodes; and what it has for nodes. It does not block.
 func (l *Links) Effects(effects []fsm.Effect) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -16,6 +16,8 @@ func (l *Links) Effects(effects []fsm.Effect) {
 		switch e := &effects[i]; e.Kind {
 		case fsm.EffectLinkFenced:
 			l.fencedBy(e)
+		case fsm.EffectDrained:
+			l.drained(e)
 		case fsm.EffectSessionEnded:
 			for _, k := range l.links {
 				l.retire(k)

@@ -50,14 +50,6 @@ func (l *Links) Look(ctx context.Context, node fsm.NodeID, provider fsm.Provider
 	}
 }
 
-// Drain tells a node, if it is linked to this edge, that an operator drains it (provider "") or one of its providers, or
-// that this is over. It is for the node's log; what is granted is decided by the machine.
-func (l *Links) Drain(node fsm.NodeID, provider fsm.ProviderID, on bool) {
-	if k := l.linked(node); k != nil {
-		k.send(&nodepb.EdgeFrame{Frame: &nodepb.EdgeFrame_Drain{Drain: &nodepb.Drain{Provider: string(provider), On: on}}})
-	}
-}
-
 // linked returns the node's link in being, nil if there is none.
 func (l *Links) linked(node fsm.NodeID) *link {
 	l.mu.Lock()

@@ -84,6 +84,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{coded("queue_full"), 429, "queue_full", "7", ""},
 		{coded("queue_timeout"), 503, "queue_timeout", "7", ""},
+		{coded("canceled_by_operator"), 503, "canceled_by_operator", "", "false"},
 		{coded("unavailable"), 503, "provider_unavailable", "7", ""},
 		{coded("draining"), 503, "provider_unavailable", "7", ""},
 		{coded("model_not_found"), 404, "model_not_found", "", "false"},

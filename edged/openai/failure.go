@@ -50,6 +50,7 @@ var (
 	kindQueueFull    = kind{429, classBusy, "queue_full", metrics.OutcomeQueueFull, retryLater}
 	kindPrincipal    = kind{429, classBusy, "principal_limit", metrics.OutcomeQueueFull, retryLater}
 	kindQueueTimeout = kind{503, classServer, "queue_timeout", metrics.OutcomeQueueTimeout, retryLater}
+	kindEvicted      = kind{503, classServer, "canceled_by_operator", metrics.OutcomeCanceled, retryUseless}
 	kindUnavailable  = kind{503, classServer, "provider_unavailable", metrics.OutcomeUnavailable, retryLater}
 	kindNoLeader     = kind{503, classServer, "no_leader", metrics.OutcomeOverloaded, retryLater}
 	kindOverloaded   = kind{503, classServer, "overloaded", metrics.OutcomeOverloaded, retryLater}
@@ -83,6 +84,7 @@ var refusals = map[string]struct {
 	"queue_full":            {kindQueueFull, "The queue is full. Try again after the time in Retry-After, or ask the operator to raise provider_pool.max_queue or to add capacity."},
 	"principal_limit":       {kindPrincipal, "As many of your requests are in progress and wait as may at the same time. Try again after the time in Retry-After, or ask the operator to raise the limits of your principal in openai.principals."},
 	"queue_timeout":         {kindQueueTimeout, "The request waited for a free slot until its deadline. Try again later, or ask the operator to raise provider_pool.queue_timeout_ms or to add capacity."},
+	"canceled_by_operator":  {kindEvicted, "An operator of this gateway took the request out of the queue. It was not run. Ask the operator why before you send it again."},
 	"unavailable":           {kindUnavailable, "No provider of this model is connected and healthy. Try again later; the operator sees the cause with 'iopctl providers list -o wide'."},
 	"draining":              {kindUnavailable, "All providers of this model are being drained for maintenance. Try again later."},
 	"model_not_found":       {kindNoModel, "The model does not exist. GET /v1/models lists the models there are."},

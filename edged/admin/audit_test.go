@@ -1,0 +1,157 @@
+package admin_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"iop/edged/admin"
+	"iop/edged/adminapi"
+	"iop/fsm"
+)
+
+// journal is a log of JSON lines.
+type journal struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.Write(p)
+}
+
+// take returns the lines since the last call.
+func (j *journal) take(t *testing.T) (lines []map[string]any) {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, text := range strings.Split(strings.TrimSpace(j.buf.String()), "\n") {
+		if text == "" {
+			continue
+		}
+		var line map[string]any
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line)
+	}
+	j.buf.Reset()
+	return lines
+}
+
+// evictor lets the world's waiters be cancelled.
+func evictor(w *world) func(context.Context, fsm.RequestID) (fsm.Outcome, error) {
+	return func(_ context.Context, id fsm.RequestID) (fsm.Outcome, error) {
+		if id == "leaderless" {
+			return fsm.Outcome{}, errors.New("no leader")
+		}
+		return w.do(0, &fsm.Evict{Request: id})[0], nil
+	}
+}
+
+// Each change that a caller makes is one line of the log: who, from where, what. What changes nothing is none.
+func TestEveryChangeIsOneLineOfTheLog(t *testing.T) {
+	w := busy(t)
+	log := &journal{}
+	result := adminapi.RefreshApplied
+	report := func() *adminapi.RefreshReport { return &adminapi.RefreshReport{Result: result, Revision: 8} }
+	s := serve(t, w, func(o *admin.Options) {
+		drainable(w)(o)
+		o.Evict = evictor(w)
+		o.Cluster, o.Token = &replicas{}, "secret"
+		o.Refresh = func(context.Context, adminapi.RefreshRequest) (*adminapi.RefreshReport, error) { return report(), nil }
+		o.AddNode = func(context.Context, adminapi.NodeRequest) (*adminapi.RefreshReport, error) { return report(), nil }
+		o.AddJoin = func(context.Context, adminapi.JoinRequest) (*adminapi.JoinOffer, error) {
+			return &adminapi.JoinOffer{}, nil
+		}
+		o.Logger = slog.New(slog.NewJSONHandler(log, nil))
+	})
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		want               map[string]any // nil = no line
+	}{
+		{"POST", "/queue/r%2F5%20%1B%5B31m/cancel", "", 200, map[string]any{"what": "queue cancel", "request": "r/5 \x1b[31m"}},
+		{"POST", "/drain", `{"provider":"mac","on":true}`, 200, map[string]any{"what": "drain", "node": "studio", "provider": "mac", "on": true}},
+		{"POST", "/drain", `{"provider":"nobody","on":true}`, 404, nil},
+		{"POST", "/queue/r-1/cancel", "", 409, nil},
+		{"POST", "/refresh", "x", 200, map[string]any{"what": "refresh", "revision": 8.0}},
+		{"POST", "/refresh?dry_run=true", "x", 200, nil},
+		{"POST", "/nodes?id=n7", "", 200, map[string]any{"what": "nodes add", "node": "n7", "revision": 8.0}},
+		{"POST", "/nodes?id=n7&dry_run=true", "", 200, nil},
+		{"POST", "/nodes/n7/join", "{}", 200, map[string]any{"what": "join token", "node": "n7"}},
+		{"POST", "/cluster/members", `{"id":"edge-2","address":"h:1"}`, 200, map[string]any{"what": "member added", "replica": "edge-2", "address": "h:1"}},
+		{"POST", "/cluster/members", `{}`, 400, nil},
+		{"DELETE", "/cluster/members/edge-2?force=true", "", 200, map[string]any{"what": "member removed", "replica": "edge-2", "force": true}},
+		{"POST", "/cluster/transfer", `{"to":"edge-3"}`, 200, map[string]any{"what": "leadership handed over", "to": "edge-3"}},
+		{"POST", "/cluster/verify", "", 200, nil},
+		{"GET", "/queue", "", 200, nil},
+	} {
+		t.Run(c.method+" "+c.path+" "+c.body, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), c.method, s.URL+c.path, strings.NewReader(c.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", "Bearer secret")
+			r.Header.Set("User-Agent", "tester/1")
+			res, err := s.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = res.Body.Close()
+			lines := log.take(t)
+			if res.StatusCode != c.status || len(lines) != min(len(c.want), 1) {
+				t.Fatalf("status %d, want %d; log %v", res.StatusCode, c.status, lines)
+			}
+			for k, v := range c.want {
+				if lines[0][k] != v {
+					t.Errorf("%s=%v, want %v", k, lines[0][k], v)
+				}
+			}
+			if c.want != nil && (lines[0]["level"] != "INFO" || lines[0]["agent"] != "tester/1" || lines[0]["token"] != true ||
+				!strings.HasPrefix(lines[0]["from"].(string), "127.0.0.1:") || strings.Contains(lines[0]["msg"].(string), "secret")) {
+				t.Errorf("line %v", lines[0])
+			}
+		})
+	}
+	result = adminapi.RefreshConflict
+	if status, _ := post(t, s, "/refresh", "x"); status != 401 {
+		t.Errorf("status %d without the token", status)
+	}
+	if lines := log.take(t); len(lines) > 0 {
+		t.Errorf("a caller without the token changed something: %v", lines)
+	}
+}
+
+// A waiter is taken out of the queue by its id; what runs is left alone.
+func TestCancelOfAWaiter(t *testing.T) {
+	w := busy(t)
+	s := serve(t, w, func(o *admin.Options) { o.Evict = evictor(w) })
+	c, err := adminapi.NewClient(adminapi.ClientOptions{Addresses: []string{s.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if done, err := c.CancelWaiter(t.Context(), "r-4"); err != nil || done.Request != "r-4" {
+		t.Errorf("%+v, %v", done, err)
+	}
+	for id, code := range map[string]string{"r-1": "not_waiting", "r-4": "not_found", "nobody": "not_found", "leaderless": "failed"} {
+		var e *adminapi.Error
+		if _, err := c.CancelWaiter(t.Context(), id); !errors.As(err, &e) || e.Code != code || e.Cure == "" {
+			t.Errorf("%s: %v, want %s", id, err, code)
+		}
+	}
+	l, err := c.Queue(t.Context(), adminapi.Moment{})
+	if err != nil || len(l.Waiters) != 1 {
+		t.Errorf("left %+v, %v", l, err)
+	}
+	get(t, s, "/queue/r-4/cancel", http.StatusMethodNotAllowed)
+}
