@@ -33,10 +33,16 @@ type responses struct {
 	mu      sync.Mutex // guards the rest
 	server  *openai.Server
 	runs    map[fsm.ResponseID]*run
-	keeping map[string]*openai.Stored // proposed, without an outcome yet
-	kept    int64                     // bytes of those
-	over    bool                      // nothing is begun any more
+	keeping map[string]*keeping // proposed, without an outcome yet
+	kept    int64               // bytes of those
+	over    bool                // nothing is begun any more
 	working sync.WaitGroup
+}
+
+// keeping is a response that is being stored.
+type keeping struct {
+	r    *openai.Stored
+	over chan struct{} // closed when it is, or can't be
 }
 
 // Bounds of stored responses.
@@ -53,7 +59,7 @@ const (
 )
 
 func newResponses(store *storage.Store, t *tenure, log *slog.Logger, m *metrics.Metrics) *responses {
-	return &responses{store: store, tenure: t, log: log, metrics: m, runs: map[fsm.ResponseID]*run{}, keeping: map[string]*openai.Stored{}}
+	return &responses{store: store, tenure: t, log: log, metrics: m, runs: map[fsm.ResponseID]*run{}, keeping: map[string]*keeping{}}
 }
 
 // serve tells who runs background responses.
@@ -222,7 +228,8 @@ func (s *responses) Keep(_ context.Context, r *openai.Stored) error {
 		s.mu.Unlock()
 		return openai.ErrStoreFull
 	}
-	s.keeping[key] = r
+	k := &keeping{r: r, over: make(chan struct{})}
+	s.keeping[key] = k
 	s.kept += size
 	s.working.Add(1)
 	s.mu.Unlock()
@@ -241,6 +248,7 @@ func (s *responses) Keep(_ context.Context, r *openai.Stored) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.keeping, key)
+		close(k.over)
 		s.kept -= size
 	}()
 	return nil
@@ -249,10 +257,10 @@ func (s *responses) Keep(_ context.Context, r *openai.Stored) error {
 // Get returns a response. A replica that does not know it asks whether it is behind.
 func (s *responses) Get(ctx context.Context, principal, id string) (*openai.Stored, error) {
 	s.mu.Lock()
-	r := s.keeping[principal+"\x00"+id]
+	k := s.keeping[principal+"\x00"+id]
 	s.mu.Unlock()
-	if r != nil {
-		return r, nil
+	if k != nil {
+		return k.r, nil
 	}
 	got, err := s.store.Response(fsm.ResponseID(id))
 	if errors.Is(err, storage.ErrNoResponse) && s.catchUp(ctx) {
@@ -292,8 +300,27 @@ func (s *responses) mine(ctx context.Context, principal, id string) (fsm.Respons
 	return row, nil
 }
 
+// awaitKept waits until a response that is just being stored is: who has its answer may delete it at once.
+func (s *responses) awaitKept(ctx context.Context, principal, id string) error {
+	s.mu.Lock()
+	k := s.keeping[principal+"\x00"+id]
+	s.mu.Unlock()
+	if k == nil {
+		return nil
+	}
+	select {
+	case <-k.over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Delete forgets a response. What it said stays in the log and in older snapshots until these are let go.
 func (s *responses) Delete(ctx context.Context, principal, id string) error {
+	if err := s.awaitKept(ctx, principal, id); err != nil {
+		return err
+	}
 	if _, err := s.mine(ctx, principal, id); err != nil {
 		return err
 	}
