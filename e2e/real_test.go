@@ -58,8 +58,8 @@ func TestMainJobOnARealBackend(t *testing.T) {
 	w.grants = 50
 }
 
-// startLlama starts a llama-server on a free port and returns its base URL once it is well.
-func startLlama(t *testing.T, w *world, command, model string) string {
+// startLlama starts a llama-server, with more arguments if there are any, on a free port and returns its base URL once it is well.
+func startLlama(t *testing.T, w *world, command, model string, more ...string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -72,6 +72,7 @@ func startLlama(t *testing.T, w *world, command, model string) string {
 		"-m", model, "--alias", served("llama"), "--host", "127.0.0.1", "--port", port,
 		"-c", "65536", "-np", "4", "-t", "1", "-tb", "1", "--jinja", "--no-ui",
 	}
+	args = append(args, more...)
 	if !strings.HasSuffix(command, "llama-server") {
 		args = append([]string{"llama-server"}, args...)
 	}
