@@ -16,6 +16,7 @@ func (m *Machine) admit(s *session, c *Admit) Outcome {
 		if r.state != StateDetached || clash(r.fingerprint, c.Fingerprint) {
 			return refused(RefusalInProgressElsewhere)
 		}
+		m.restitute(r, c.Place)
 		return m.reattach(r, s)
 	}
 	if c.Place > 0 && m.vacant(c.Place) {

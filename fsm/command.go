@@ -44,6 +44,9 @@ type (
 		// Apart says of an edge with Alive that its leases stay counted so long even when the last other link of their node
 		// goes meanwhile.
 		Apart bool
+		// Since is the cluster time since when nobody has heard of the edge, or earlier; 0 = unknown. Waiters that came
+		// since then elsewhere, with the same request as one of the session, are taken for its client and have its place.
+		Since Time
 	}
 
 	// Admit asks for a slot. Outcome: Granted, Queued or Refused.

@@ -143,7 +143,7 @@ func (g *generator) clusterCommand(e *Entry) Command {
 	case k == 2:
 		g.remember()
 		s := choose(g, g.n.sessions...)
-		return &EndSession{Edge: choose(g, s.edge, s.edge, "e1"), Session: s.id, Reason: ReasonGoodbye, Alive: g.one(2), Apart: g.one(2)}
+		return &EndSession{Edge: choose(g, s.edge, s.edge, "e1"), Session: s.id, Reason: ReasonGoodbye, Alive: g.one(2), Apart: g.one(2), Since: g.since()}
 	case k <= 8:
 		return g.drain()
 	case k == 9 && g.one(4):
@@ -171,6 +171,14 @@ func (g *generator) provID() ProviderID   { return choose[ProviderID](g, "p1", "
 func (g *generator) modelID() ModelID     { return choose[ModelID](g, "m1", "m1", "m2", "m3") }
 func (g *generator) span(n int) Time      { return Time(g.pick(n)) * 20 * Millisecond }
 func (g *generator) requestID() RequestID { return RequestID(fmt.Sprint("r", g.pick(10))) }
+
+// since is when the session of an edge fell silent: never, at the beginning, or at some time that mattered.
+func (g *generator) since() Time {
+	if len(g.n.requests) == 0 || g.one(3) {
+		return Time(g.pick(2))
+	}
+	return choose(g, g.n.requests...).EnqueuedAt + Time(g.pick(2))
+}
 
 func (g *generator) drain() Command {
 	d := &Drain{Provider: g.provID(), On: g.one(8)}

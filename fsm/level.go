@@ -7,7 +7,7 @@ const (
 	// LevelFirst is that of a state to which no level was ever raised.
 	LevelFirst = 1
 	// LevelMax is the highest that this version knows.
-	LevelMax = 5
+	LevelMax = 6
 )
 
 type (
@@ -46,6 +46,8 @@ func LevelOf(c Command) uint32 {
 		return 2
 	case *EndSession:
 		switch {
+		case c.Since != 0:
+			return 6
 		case c.Apart:
 			return 5
 		case c.Alive:

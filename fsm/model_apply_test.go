@@ -78,7 +78,7 @@ func (n *naive) decide(by SessionID, c Command) Outcome {
 		return n.open(c)
 	case *EndSession:
 		if s := n.session(c.Session); s != nil && s.edge == c.Edge {
-			n.end(s, c.Reason, c.Alive, c.Alive && c.Apart)
+			n.end(s, c.Reason, c.Alive, c.Alive && c.Apart, c.Since)
 			return Outcome{Code: Done}
 		}
 		return Outcome{Code: Stale}
@@ -149,7 +149,7 @@ func (n *naive) open(c *OpenSession) Outcome {
 	}
 	for _, s := range slices.Clone(n.sessions) {
 		if s.edge == c.Edge {
-			n.end(s, ReasonSessionEnded, false, false)
+			n.end(s, ReasonSessionEnded, false, false, 0)
 		}
 	}
 	n.lastSession = max(n.lastSession+1, SessionID(n.index))
@@ -165,7 +165,7 @@ func (n *naive) open(c *OpenSession) Outcome {
 }
 
 // end (1.7).
-func (n *naive) end(s *nSession, why Reason, alive, apart bool) {
+func (n *naive) end(s *nSession, why Reason, alive, apart bool, since Time) {
 	n.sessions = slices.DeleteFunc(n.sessions, func(x *nSession) bool { return x == s })
 	for _, x := range n.nodes {
 		for _, l := range x.links {
@@ -173,6 +173,12 @@ func (n *naive) end(s *nSession, why Reason, alive, apart bool) {
 				l.apart = apart
 				n.fence(x, l, ReasonSessionEnded, alive)
 			}
+		}
+	}
+	var ghosts []*nRequest
+	for _, r := range n.waiters() {
+		if r.Session == s.id {
+			ghosts = append(ghosts, r)
 		}
 	}
 	for _, r := range n.requests {
@@ -183,7 +189,27 @@ func (n *naive) end(s *nSession, why Reason, alive, apart bool) {
 			}
 		}
 	}
+	for _, ghost := range ghosts {
+		for _, r := range n.waiters() {
+			if since > 0 && r.State == StateWaiting && r.Enqueue > ghost.Enqueue && r.EnqueuedAt >= since && alike(r, ghost) {
+				r.swap(ghost)
+				break
+			}
+		}
+	}
 	n.effects = append(n.effects, Effect{Kind: EffectSessionEnded, Session: s.id, Edge: s.edge, Reason: why})
+}
+
+// alike tells whether two requests are the same, but for their ids.
+func alike(a, b *nRequest) bool {
+	return a.Fingerprint == b.Fingerprint && a.Fingerprint != Fingerprint{} && a.Principal == b.Principal && a.Model == b.Model && a.Class == b.Class
+}
+
+// swap has two waiters change places and deadlines.
+func (r *nRequest) swap(o *nRequest) {
+	was := *r
+	r.Enqueue, r.EnqueuedAt, r.EnqueuedWall, r.EnqueuedIndex, r.MaxWait = o.Enqueue, o.EnqueuedAt, o.EnqueuedWall, o.EnqueuedIndex, o.MaxWait
+	o.Enqueue, o.EnqueuedAt, o.EnqueuedWall, o.EnqueuedIndex, o.MaxWait = was.Enqueue, was.EnqueuedAt, was.EnqueuedWall, was.EnqueuedIndex, was.MaxWait
 }
 
 func (n *naive) admit(s *nSession, c *Admit) Outcome {
@@ -201,6 +227,11 @@ func (n *naive) admit(s *nSession, c *Admit) Outcome {
 		}
 		if r.State != StateDetached || differ {
 			return Outcome{Code: Refused, Refusal: RefusalInProgressElsewhere}
+		}
+		for _, o := range n.waiters() {
+			if o.Enqueue == c.Place && o.Enqueue < r.Enqueue && alike(o, r) {
+				o.swap(r)
+			}
 		}
 		return n.reattach(s, r, c.Request)
 	}

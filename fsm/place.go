@@ -44,7 +44,7 @@ func (m *Machine) vacant(place Enqueue) bool {
 		return false
 	}
 	for _, key := range m.laneKeys() {
-		if m.lanes[key].waiters.holds(place) {
+		if m.lanes[key].waiters.find(place) != nil {
 			return false
 		}
 	}
@@ -60,21 +60,21 @@ func (m *Machine) vacant(place Enqueue) bool {
 	return true
 }
 
-// holds tells whether a line by enqueue number has a request with that one.
-func (l *line) holds(place Enqueue) bool {
+// find returns the request with an enqueue number from a line that is ordered by them, nil if it is not there.
+func (l *line) find(place Enqueue) *request {
 	r := l.head
 	for r != nil && r.enqueue < place {
 		r = r.hooks[l.which].next
 	}
 	if r != nil && r.enqueue == place {
-		return true
+		return r
 	}
 	for _, r := range l.returners {
 		if r.enqueue == place {
-			return true
+			return r
 		}
 	}
-	return false
+	return nil
 }
 
 // evict ends a waiter at an operator's wish.

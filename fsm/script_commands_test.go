@@ -366,7 +366,7 @@ func (s *script) end(a *args) {
 			edge = EdgeID(k)
 		}
 	}
-	s.propose(0, &EndSession{Edge: EdgeID(a.get("edge", string(edge))), Session: id, Reason: a.reason(ReasonSessionEnded), Alive: a.has("alive"), Apart: a.has("apart")})
+	s.propose(0, &EndSession{Edge: EdgeID(a.get("edge", string(edge))), Session: id, Reason: a.reason(ReasonSessionEnded), Alive: a.has("alive"), Apart: a.has("apart"), Since: a.span(a.get("since", "0s"))})
 }
 
 func (s *script) advance(a *args) { s.elapsed += a.span(a.word()) }

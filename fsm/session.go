@@ -85,7 +85,7 @@ func (m *Machine) openSession(c *OpenSession) Outcome {
 		if old.nonce == c.Nonce {
 			return Outcome{Code: SessionOpened, Session: old.id}
 		}
-		m.closeSession(old, ReasonSessionEnded, false, false)
+		m.closeSession(old, ReasonSessionEnded, false, false, 0)
 	}
 	id := max(SessionID(m.index), m.lastSession+1) // an entry may open several
 	m.lastSession = id
@@ -104,12 +104,12 @@ func (m *Machine) endSession(c *EndSession) Outcome {
 	if s == nil || s.id != c.Session {
 		return Outcome{Code: Stale}
 	}
-	m.closeSession(s, c.Reason, c.Alive, c.Alive && c.Apart)
+	m.closeSession(s, c.Reason, c.Alive, c.Alive && c.Apart, c.Since)
 	return Outcome{Code: Done}
 }
 
 // closeSession ends a session: its links are fenced, its waiters detached; its leases go the way of their links.
-func (m *Machine) closeSession(s *session, why Reason, alive, apart bool) {
+func (m *Machine) closeSession(s *session, why Reason, alive, apart bool, since Time) {
 	m.emit(Effect{Kind: EffectSessionEnded, Session: s.id, Edge: s.edge, Reason: why})
 	for _, id := range sortedKeys(m.nodes) {
 		for _, l := range slices.Clone(m.nodes[id].links) {
@@ -119,10 +119,16 @@ func (m *Machine) closeSession(s *session, why Reason, alive, apart bool) {
 			}
 		}
 	}
-	for _, r := range m.waiters() {
+	var ghosts []*request
+	queue := m.waiters()
+	for _, r := range queue {
 		if r.session == s {
 			m.detach(r)
+			ghosts = append(ghosts, r)
 		}
+	}
+	if since > 0 {
+		m.newcomers(ghosts, queue, since)
 	}
 	for _, id := range sortedKeys(m.leases) { // those of links fenced before
 		if r := m.leases[id]; r.session == s {
@@ -145,12 +151,12 @@ func (m *Machine) detach(r *request) {
 	m.unwait(r)
 	r.session = nil
 	r.detachedUntil = m.now + m.pool().ReattachWindow
-	m.waitDetached(r)
+	m.waitAgain(r)
 	r.who.turn, m.lastTurn = turn, last // it never left
 }
 
-// waitDetached puts a request without a session into the queue.
-func (m *Machine) waitDetached(r *request) {
+// waitAgain puts a waiter that was taken out of the queue back, as it is now.
+func (m *Machine) waitAgain(r *request) {
 	var fit []*candidate
 	var dropped string
 	if mo := m.models[r.model]; mo != nil {

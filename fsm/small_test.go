@@ -365,7 +365,7 @@ func lifeCommands(im *Image) []Command {
 		&OpenSession{Edge: "e2", Nonce: im.Index + 10},
 	}
 	for _, s := range im.Sessions {
-		cs = append(cs, &EndSession{Edge: s.Edge, Session: s.ID, Reason: ReasonGoodbye, Alive: im.Index%2 == 0, Apart: im.Index%4 == 0})
+		cs = append(cs, &EndSession{Edge: s.Edge, Session: s.ID, Reason: ReasonGoodbye, Alive: im.Index%2 == 0, Apart: im.Index%4 == 0, Since: Time(im.Index%3) * im.Now / 2})
 	}
 	return cs
 }

@@ -51,6 +51,9 @@ func everyCommand() map[string]fsm.Command {
 		"digest_check":           &fsm.DigestCheck{Index: 10000, Digest: [32]byte{1, 31: 2}},
 		"end_session":            &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonGoodbye},
 		"end_session_apart":      &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonSessionEnded, Alive: true, Apart: true},
+		"end_session_since": &fsm.EndSession{
+			Edge: "edge-1", Session: 7, Reason: fsm.ReasonSessionEnded, Alive: true, Apart: true, Since: 3600 * fsm.Second,
+		},
 		"evict":                  &fsm.Evict{Request: "r1"},
 		"end_session_alive":      &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonSessionEnded, Alive: true},
 		"admit_place": &fsm.Admit{

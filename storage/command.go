@@ -104,7 +104,8 @@ func appendRare(b []byte, c fsm.Command) []byte {
 			b = appendUint(b, 2, uint64(c.Session))
 			b = appendUint(b, 3, uint64(c.Reason))
 			b = appendBool(b, 4, c.Alive)
-			return appendBool(b, 5, c.Apart)
+			b = appendBool(b, 5, c.Apart)
+			return appendUint(b, 6, uint64(c.Since))
 		})
 	case *fsm.Evict:
 		return appendNested(b, kindEvict, func(b []byte) []byte { return appendText(b, 1, c.Request) })

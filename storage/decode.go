@@ -255,6 +255,8 @@ func (d *decoder) readEndSession(f *fields) *fsm.EndSession {
 			c.Alive = f.bool()
 		case 5:
 			c.Apart = f.bool()
+		case 6:
+			c.Since = fsm.Time(f.uint())
 		default:
 			f.unknown()
 		}

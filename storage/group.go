@@ -35,6 +35,7 @@ type group struct {
 
 	promised atomic.Bool         // Serve was called
 	silences map[string]*silence // belongs to keep
+	looked   fsm.Time            // cluster time when keep looked last
 	unknown  int                 // how often a leader said that it does not know this replica
 	askedAt  time.Time           // when tend asked the others last
 	contacts contacts            // when each was heard of last
@@ -163,7 +164,7 @@ func (g *group) keep() {
 		if g.leading() {
 			g.endLost(g.book.logged(), step)
 		} else {
-			clear(g.silences)
+			g.forgive()
 		}
 	}
 }
@@ -409,7 +410,7 @@ func (g *group) endOwn() {
 	g.store.View(func(m *fsm.Machine) { id, open = m.CurrentSession(edge) })
 	if open {
 		g.logger.Warn("the state came from the leader as a whole: this replica's session is ended", "session", uint64(id))
-		g.store.put(g.store.plain, g.endOf(edge, id), nobody{}, true)
+		g.store.put(g.store.plain, g.endOf(edge, id, 0), nobody{}, true)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 type silence struct {
 	contacts uint64
 	lasted   time.Duration
-	ending   bool // its session is being ended
+	since    fsm.Time // cluster time before which it was heard of last, or this leader's term had not begun
+	ending   bool     // its session is being ended
 }
 
 // endLost ends the sessions of replicas that were not heard of for the session TTL, and of edges that are no replicas
@@ -21,7 +22,9 @@ func (g *group) endLost(members []Member, step time.Duration) {
 		id   fsm.SessionID
 	}
 	var open []current
+	before := g.looked
 	g.store.View(func(m *fsm.Machine) {
+		g.looked = m.Now()
 		m.EachSession(func(e fsm.EdgeID, id fsm.SessionID) { open = append(open, current{e, id}) })
 	})
 	seen := make(map[string]bool, len(open))
@@ -33,7 +36,7 @@ func (g *group) endLost(members []Member, step time.Duration) {
 		seen[id] = true
 		x := g.silences[id]
 		if x == nil {
-			x = &silence{}
+			x = &silence{since: before}
 			g.silences[id] = x
 		}
 		n := uint64(0)
@@ -41,7 +44,7 @@ func (g *group) endLost(members []Member, step time.Duration) {
 			n = g.peers.contacts(id)
 		}
 		if n != x.contacts {
-			*x = silence{contacts: n}
+			*x = silence{contacts: n, since: before}
 			continue
 		}
 		if x.lasted += step; x.lasted < g.options.SessionTTL || x.ending {
@@ -49,7 +52,7 @@ func (g *group) endLost(members []Member, step time.Duration) {
 		}
 		x.ending = true
 		g.logger.Warn("replica is lost: its session is ended", "replica", id, "session", uint64(c.id), "silent", x.lasted)
-		g.store.put(g.store.plain, g.endOf(c.edge, c.id), nobody{}, true)
+		g.store.put(g.store.plain, g.endOf(c.edge, c.id, x.since), nobody{}, true)
 	}
 	for id := range g.silences {
 		if !seen[id] {
@@ -64,10 +67,19 @@ type nobody struct{}
 // Receive implements Receiver.
 func (nobody) Receive(fsm.Outcome, error) {}
 
+// forgive has nobody silent, while somebody else leads, but notes cluster time.
+func (g *group) forgive() {
+	clear(g.silences)
+	g.store.View(func(m *fsm.Machine) { g.looked = m.Now() })
+}
+
 // endOf ends the session of an edge that may live: it may only have lost its quorum.
-func (g *group) endOf(edge fsm.EdgeID, id fsm.SessionID) *fsm.EndSession {
+func (g *group) endOf(edge fsm.EdgeID, id fsm.SessionID, since fsm.Time) *fsm.EndSession {
 	level := g.store.replica.level.Load()
-	end := &fsm.EndSession{Edge: edge, Session: id, Reason: fsm.ReasonSessionEnded, Alive: true, Apart: true}
+	end := &fsm.EndSession{Edge: edge, Session: id, Reason: fsm.ReasonSessionEnded, Alive: true, Apart: true, Since: since}
+	if fsm.LevelOf(end) > level {
+		end.Since = 0
+	}
 	if fsm.LevelOf(end) > level {
 		end.Apart = false
 		end.Alive = fsm.LevelOf(end) <= level

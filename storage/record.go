@@ -208,7 +208,7 @@ func fieldsOf(c fsm.Command) map[string]any {
 	case *fsm.OpenSession:
 		return map[string]any{"edge": c.Edge}
 	case *fsm.EndSession:
-		return map[string]any{"edge": c.Edge, "session": c.Session, "reason": c.Reason.String(), "alive": c.Alive, "apart": c.Apart}
+		return map[string]any{"edge": c.Edge, "session": c.Session, "reason": c.Reason.String(), "alive": c.Alive, "apart": c.Apart, "since": c.Since}
 	case *fsm.Admit:
 		m := map[string]any{"request": c.Request, "model": c.Model, "class": c.Class.String(), "input_tokens": c.InputTokens}
 		if c.Fingerprint != (fsm.Fingerprint{}) {

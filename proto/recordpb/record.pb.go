@@ -669,6 +669,7 @@ type EndSession struct {
 	Reason        uint32                 `protobuf:"varint,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	Alive         bool                   `protobuf:"varint,4,opt,name=alive,proto3" json:"alive,omitempty"` // needs level 2
 	Apart         bool                   `protobuf:"varint,5,opt,name=apart,proto3" json:"apart,omitempty"` // level 5
+	Since         uint64                 `protobuf:"varint,6,opt,name=since,proto3" json:"since,omitempty"` // cluster time, ns; level 6
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -736,6 +737,13 @@ func (x *EndSession) GetApart() bool {
 		return x.Apart
 	}
 	return false
+}
+
+func (x *EndSession) GetSince() uint64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
 }
 
 type Admit struct {
@@ -4733,14 +4741,15 @@ const file_proto_recordpb_record_proto_rawDesc = "" +
 	"\x04kind\"7\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x14\n" +
-	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\"~\n" +
+	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\"\x94\x01\n" +
 	"\n" +
 	"EndSession\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\fR\x04edge\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x04R\asession\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\rR\x06reason\x12\x14\n" +
 	"\x05alive\x18\x04 \x01(\bR\x05alive\x12\x14\n" +
-	"\x05apart\x18\x05 \x01(\bR\x05apart\"\xdb\x02\n" +
+	"\x05apart\x18\x05 \x01(\bR\x05apart\x12\x14\n" +
+	"\x05since\x18\x06 \x01(\x04R\x05since\"\xdb\x02\n" +
 	"\x05Admit\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\fR\arequest\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\fR\vfingerprint\x12\x14\n" +
