@@ -29,23 +29,44 @@ func BenchmarkGateway(b *testing.B) {
 		{name: "proxy", address: proxy, processes: []*process{plain}},
 		{name: "iop", address: w.edge.openai, processes: []*process{w.edge.process, w.nodes["n1"]}},
 	}
-	for _, stream := range []bool{false, true} {
-		for _, clients := range []int{1, 64} {
-			name := fmt.Sprintf("%s/clients=%d", map[bool]string{false: "plain", true: "stream"}[stream], clients)
-			b.Run(name, func(b *testing.B) {
-				results := map[string]*measured{}
-				for b.Loop() {
-					for range benchRounds() {
-						for _, s := range subjects {
-							measure(b, results, s, clients, stream)
+	for _, route := range benchRoutes() {
+		for _, stream := range []bool{false, true} {
+			for _, clients := range []int{1, 64} {
+				name := fmt.Sprintf("%s/%s/clients=%d", route[0], map[bool]string{false: "plain", true: "stream"}[stream], clients)
+				b.Run(name, func(b *testing.B) {
+					results := map[string]*measured{}
+					for b.Loop() {
+						for range benchRounds() {
+							for _, s := range subjects {
+								measure(b, results, s, clients, benchRequest(route[1], stream))
+							}
 						}
 					}
-				}
-				report(b, results)
-			})
+					report(b, results)
+				})
+			}
 		}
 	}
 	w.awaitIdle()
+}
+
+// benchRoutes are the routes that are measured. The backend knows chat alone, and answers so whatever it is asked: on the
+// other two iop translates, while the proxy passes chat on.
+func benchRoutes() [][2]string {
+	return [][2]string{{"chat", "/v1/chat/completions"}, {"responses", "/v1/responses"}, {"messages", "/v1/messages"}}
+}
+
+// benchRequest is a whole request as bytes.
+func benchRequest(path string, stream bool) []byte {
+	a := ask{path: path, stream: stream, tag: "bench"}
+	body := a.bytes()
+	switch path {
+	case "/v1/messages":
+		body = fmt.Appendf(nil, `{"model":"m","max_tokens":500,"stream":%v,"messages":[{"role":"user","content":"hello"}]}`, stream)
+	case "/v1/responses":
+		body = fmt.Appendf(nil, `{"model":"m","store":false,"stream":%v,"input":"hello"}`, stream)
+	}
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 }
 
 // subject is what clients ask: an address, and the processes that work for it, the backend apart.
@@ -95,11 +116,8 @@ func report(b *testing.B, results map[string]*measured) {
 }
 
 // measure lets clients ask one subject for a slice of time and adds the samples.
-func measure(b *testing.B, results map[string]*measured, s subject, clients int, stream bool) {
+func measure(b *testing.B, results map[string]*measured, s subject, clients int, request []byte) {
 	b.Helper()
-	a := ask{stream: stream, tag: "bench"}
-	body := a.bytes()
-	request := []byte(fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
 	var mu sync.Mutex
 	m := results[s.name]
 	if m == nil {

@@ -34,6 +34,8 @@ func play(role string) int {
 	switch role {
 	case "backend":
 		go serveLean(l)
+	case tricklerRole:
+		go serveTrickle(l)
 	case "proxy":
 		target, err := url.Parse("http://" + os.Getenv(targetVar))
 		if err != nil {
