@@ -427,3 +427,66 @@ func TestKeptResponses(t *testing.T) {
 		}
 	}
 }
+
+// TestResponsesOfOthers: a principal sees no response of another, whatever it asks of it; two tokens of one principal see
+// the same.
+func TestResponsesOfOthers(t *testing.T) {
+	t.Parallel()
+	l, b, _ := backgroundLayout(t, 4)
+	b.Set(backend.Plan{})
+	l.tokens = map[string]string{"ann": "secret-ann", "bob": "secret-bob"}
+	w := newWorld(t, l)
+	as := func(token, method, path string, body any) (int, []byte) {
+		t.Helper()
+		in, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		r, err := http.NewRequestWithContext(ctx, method, "http://"+w.edge.openai+path, bytes.NewReader(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Idempotency-Key", "the same")
+		res, err := newClient().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		out, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, out
+	}
+	submit := func(token, input string) (r stored) {
+		t.Helper()
+		status, b := as(token, "POST", "/v1/responses", map[string]any{"model": "m", "input": input, "background": true})
+		if status != http.StatusOK || json.Unmarshal(b, &r) != nil {
+			t.Fatalf("submit: %d %s", status, b)
+		}
+		return r
+	}
+	anns, bobs := submit("secret-ann", "hers"), submit("secret-bob", "his")
+	if anns.ID == bobs.ID {
+		t.Fatal("the same Idempotency-Key of two principals gives the same response")
+	}
+	if again := submit("secret-ann", "hers"); again.ID != anns.ID {
+		t.Errorf("a retry gives another response: %s, %s", anns.ID, again.ID)
+	}
+	if status, b := as("secret-ann", "POST", "/v1/responses", map[string]any{"model": "m", "input": "else", "background": true}); status != http.StatusConflict {
+		t.Errorf("another request under the same key: %d %s", status, b)
+	}
+	for _, ask := range [][2]string{{"GET", ""}, {"GET", "?stream=true"}, {"GET", "/input_items"}, {"POST", "/cancel"}, {"DELETE", ""}} {
+		if status, b := as("secret-bob", ask[0], "/v1/responses/"+anns.ID+ask[1], nil); status != http.StatusNotFound {
+			t.Errorf("%s %s of another's response: %d %s", ask[0], ask[1], status, b)
+		}
+	}
+	await(t, "her response has ended", func() bool {
+		status, b := as("secret-ann", "GET", "/v1/responses/"+anns.ID, nil)
+		var r stored
+		return status == http.StatusOK && json.Unmarshal(b, &r) == nil && r.Status == "completed"
+	})
+}
