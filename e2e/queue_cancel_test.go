@@ -12,6 +12,7 @@ func TestQueueCancel(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, backend.Options{Limit: 1, Default: backend.Plan{Hold: backend.BeforeHead}})
 	c := newCluster(t, shared(b, 1), 3)
+	c.levelled()
 	leader, two := c.at(c.leader()), c.followers()
 	one, other := c.at(two[0]), c.at(two[1])
 	running := one.start(ask{tag: "running"})
