@@ -286,6 +286,19 @@ func (g *generator) admit() Command {
 	if g.one(4) {
 		a.Place = Enqueue(g.pick(int(g.n.lastEnqueue) + 2))
 	}
+	if w := g.n.waiters(); len(w) > 0 && g.one(4) { // an identical request
+		r := choose(g, w...)
+		a.Model, a.Class, a.Fingerprint, a.Principal = r.Model, r.Class, r.Fingerprint, r.Principal
+	}
+	if w := g.n.waiters(); len(w) > 1 && g.one(8) { // one that knows of a place of an identical one
+		r := choose(g, w...)
+		a.Request, a.Fingerprint = r.ID, r.Fingerprint
+		for _, o := range w {
+			if o != r && alike(o, r) {
+				a.Place = o.Enqueue
+			}
+		}
+	}
 	if g.one(12) {
 		a.Provider, a.Served = g.provID(), choose(g, "", "served")
 	}

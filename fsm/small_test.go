@@ -49,6 +49,57 @@ func TestSmallWorlds(t *testing.T) {
 	}
 }
 
+// TestSmallWorldOfNewcomers follows identical requests at two edges, of which one is lost while its provider is busy.
+func TestSmallWorldOfNewcomers(t *testing.T) {
+	c := smallConfig(1, 1)
+	c.Pool.MaxQueue = 4
+	begin := beginning(t, c)
+	for _, m := range []move{
+		{&Admit{Request: "x", Model: "o"}, "e1"}, {&Admit{Request: "y", Model: "o"}, "e1"}, {&Expire{Term: 1}, ""},
+		{&OpenSession{Edge: "e2", Nonce: 1}, ""}, {&RegisterNode{Node: "n1", Instance: 1}, "e2"}, {&NodeReady{Node: "n1", Generation: 2}, "e2"},
+	} {
+		if err := begin.command(m.command, m.edge); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if begin.n.now == 0 {
+		t.Fatal("no time has passed")
+	}
+	depth := 6
+	if testing.Short() {
+		depth = 4
+	}
+	exploreFrom(t, begin, newcomerCommands, depth)
+}
+
+// newcomerCommands: a waits at e1, b and c come at e2 with the same request, d with another.
+func newcomerCommands(im *Image) []Command {
+	one := Fingerprint{1}
+	cs := []Command{
+		&Admit{Request: "a", Model: "o", Fingerprint: one},
+		proposed{&Admit{Request: "b", Model: "o", Fingerprint: one}, "e2"},
+		proposed{&Admit{Request: "c", Model: "o", Fingerprint: one, MaxWait: 70}, "e2"},
+		proposed{&Admit{Request: "d", Model: "o"}, "e2"},
+		&OpenSession{Edge: "e1", Nonce: im.Index + 10},
+		&RegisterNode{Node: "n1", Instance: 1},
+		&Expire{Term: 1},
+	}
+	for _, r := range im.Requests {
+		switch {
+		case r.ID == "x":
+			cs = append(cs, proposed{&Release{Lease: r.Lease}, r.Edge})
+		case r.Lease == 0 && r.ID != "a":
+			cs = append(cs, &Admit{Request: "a", Model: "o", Fingerprint: one, Place: r.Enqueue})
+		}
+	}
+	for _, s := range im.Sessions {
+		if s.Edge == "e1" {
+			cs = append(cs, &EndSession{Edge: "e1", Session: s.ID, Alive: true, Since: im.Now}, &EndSession{Edge: "e1", Session: s.ID, Since: im.Now + 1})
+		}
+	}
+	return cs
+}
+
 // smallConfig: p1 and p2, each on a node of its own; one model has both, another only p1; long requests count on p1.
 func smallConfig(one, two int) Config {
 	return Config{
@@ -113,11 +164,14 @@ type move struct {
 }
 
 func explore(t *testing.T, c Config, commands func(*Image) []Command, depth int) {
+	exploreFrom(t, beginning(t, c), commands, depth)
+}
+
+func exploreFrom(t *testing.T, begin *pair, commands func(*Image) []Command, depth int) {
 	type state struct {
 		p    *pair
 		path []string
 	}
-	begin := beginning(t, c)
 	seen := map[string]bool{outline(begin.m.Image()): true}
 	level := []state{{begin, nil}}
 	steps := 0
