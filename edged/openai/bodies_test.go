@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -43,4 +44,44 @@ func TestLargeBodiesTogetherAreBounded(t *testing.T) {
 			t.Fatalf("what was set aside was not given back: %d %s", r.StatusCode, r.body)
 		}
 	}
+}
+
+// lookedInto is a store that calls back before it hands a response out.
+type lookedInto struct {
+	openai.Store
+	get func(id string)
+}
+
+func (s *lookedInto) Get(ctx context.Context, principal, id string) (*openai.Stored, error) {
+	s.get(id)
+	return s.Store.Get(ctx, principal, id)
+}
+
+// TestConversationsCountAmongBodies: a request of a few bytes brings in the conversation that it goes on with; what is
+// gathered of it counts while it is gathered, and is given back.
+func TestConversationsCountAmongBodies(t *testing.T) {
+	store := &lookedInto{Store: openai.NewMemoryStore(0, 0), get: func(string) {}}
+	e := newEdge(t, func(o *openai.Options, _ *openai.View) { o.MaxBodyBytes, o.MaxBodies, o.Store = 1<<20, 1<<20, store })
+	e.backend = chatter
+	var first, last string
+	for range 3 {
+		o := asObject(t, e.respond(fmt.Sprintf(`{"model":"same","input":%q,"previous_response_id":%q}`, strings.Repeat("x", 150_000), last)))
+		if last = o.ID; first == "" {
+			first = o.ID
+		}
+	}
+	large := `{"model":"same","x":"` + strings.Repeat("x", 900_000) + `"}`
+	beside := 0
+	store.get = func(id string) {
+		if id == first { // the other two have been gathered by now
+			beside = e.chat(large).StatusCode
+		}
+	}
+	if r := e.respond(fmt.Sprintf(`{"model":"same","input":"x","previous_response_id":%q}`, last)); r.StatusCode != 200 {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	if beside != 503 {
+		t.Errorf("a large body beside a long conversation: %d", beside)
+	}
+	waitFor(t, "what was set aside is given back", func() bool { return e.chat(large).StatusCode == 200 })
 }

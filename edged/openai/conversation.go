@@ -46,8 +46,13 @@ func (x *exchange) conversation(ctx context.Context, q *respond.Request) ([]json
 			return nil, previousProblem("The response " + strconv.Quote(shown(id)) + " is still running. Go on from it when it has ended.")
 		}
 		turn := append(slices.Clone(r.Input), respond.Output(r.Object)...)
+		before := size
 		for _, it := range turn {
 			size += len(it)
+		}
+		// A few bytes of a request bring in all of this, so it counts as the request's own.
+		if !x.charge(max(x.charged, bodyFirstBytes) + int64(size-before)) {
+			return nil, tooManyBodies()
 		}
 		if turns = append(turns, turn); len(turns) > chainMax || size > chainBytesMax {
 			return nil, previousProblem("The conversation before this request is too long. Send what matters of it as 'input'.")

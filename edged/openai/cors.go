@@ -2,6 +2,7 @@ package openai
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,30 @@ const (
 	corsMethods = "GET, HEAD, POST, DELETE, OPTIONS"
 )
 
+// stray tells whether a browser sends a request for a page that nobody has let in. A browser asks nobody before it sends a
+// plain POST, so where no key is needed any page that a user looks at could have models, and agents with all that they may
+// do, work for it. Where a key is needed, such a page has none.
+func (c *CORS) stray(r *http.Request) bool {
+	origin := first(r.Header["Origin"])
+	if origin == "" || r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions || c.lets(origin) {
+		return false
+	}
+	u, err := url.Parse(origin)
+	if err != nil || origin == "null" { // of a page in a sandbox, which may be anybody's
+		return true
+	}
+	// Other schemes are those of applications and extensions, which their users have installed.
+	return (u.Scheme == "http" || u.Scheme == "https") && !strings.EqualFold(u.Host, r.Host)
+}
+
+func (c *CORS) lets(origin string) bool {
+	return slices.Contains(c.Origins, "*") || slices.Contains(c.Origins, origin)
+}
+
+func strayPage(r *http.Request) *failure {
+	return &failure{kind: kindOrigin, message: "A page of " + shown(first(r.Header["Origin"])) + " may not call this gateway, which asks for no key. Ask the operator to name the page's origin in edge.cors.origins, or to set openai.principal_tokens."}
+}
+
 // answer says what a browser wants to know. true: that was all, it was a preflight.
 func (c *CORS) answer(w http.ResponseWriter, r *http.Request) (preflight bool) {
 	origin := first(r.Header["Origin"])
@@ -31,7 +56,7 @@ func (c *CORS) answer(w http.ResponseWriter, r *http.Request) (preflight bool) {
 	}
 	h := w.Header()
 	h.Add("Vary", "Origin")
-	if !slices.Contains(c.Origins, "*") && !slices.Contains(c.Origins, origin) {
+	if !c.lets(origin) {
 		return false
 	}
 	h["Access-Control-Allow-Origin"] = []string{origin}

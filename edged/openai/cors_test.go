@@ -57,6 +57,34 @@ func TestCORS(t *testing.T) {
 	}
 }
 
+// Where no key is needed, a page that the operator has not let in can't have work done: browsers send a plain POST for
+// any page, whoever may read the answer.
+func TestPageThatNobodyLetInGetsNoWorkDone(t *testing.T) {
+	e := newEdge(t, func(o *openai.Options, _ *openai.View) { o.CORS = openai.CORS{Origins: []string{"https://app"}} })
+	for _, origin := range []string{"https://evil", "null", "http://" + e.addr + ".evil", "http://%zz"} {
+		for _, path := range []string{"/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/rerank"} {
+			wantCode(t, e.do("POST", path, hello, "Origin", origin, "Content-Type", "text/plain"), 403, "forbidden_origin")
+		}
+		wantCode(t, e.do("POST", "/v1/responses/resp_1/cancel", "", "Origin", origin), 403, "forbidden_origin")
+	}
+	e.mu.Lock()
+	if n := len(e.sent); n != 0 {
+		t.Errorf("%d reached a provider", n)
+	}
+	e.mu.Unlock()
+	for _, origin := range []string{"https://app", "http://" + e.addr, "vscode-webview://x", "chrome-extension://x"} {
+		if r := e.chat(hello, "Origin", origin); r.StatusCode != 200 {
+			t.Errorf("%s: %d %s", origin, r.StatusCode, r.body)
+		}
+	}
+	keys := newEdge(t, func(_ *openai.Options, v *openai.View) {
+		v.Tokens = []openai.Token{{Ref: "a", SHA256: sha("secret"), Principal: "team"}}
+	})
+	if r := keys.chat(hello, "Origin", "https://evil", "Authorization", "Bearer secret"); r.StatusCode != 200 {
+		t.Errorf("who has a key is turned away: %d %s", r.StatusCode, r.body)
+	}
+}
+
 // A backend's own word on origins does not reach the client.
 func TestCORSOfBackendsIsDropped(t *testing.T) {
 	e := newEdge(t)
@@ -82,5 +110,18 @@ func TestHeaderLimits(t *testing.T) {
 	}
 	if r := e.chat(hello, "X-Long", strings.Repeat("x", 100<<10)); r.StatusCode != 431 {
 		t.Errorf("100 KiB of headers are answered %d", r.StatusCode)
+	}
+}
+
+// Keys and cookies that are meant for somebody else do not reach a provider: with an Api-Key of its own, a request would go
+// there without the node's key.
+func TestForeignSecretsAreNotPassedOn(t *testing.T) {
+	e := newEdge(t)
+	if r := e.chat(hello, "Api-Key", "azure", "Cookie", "session=1", "X-Kept", "yes"); r.StatusCode != 200 {
+		t.Fatal(r.StatusCode)
+	}
+	h := e.last().Header
+	if h.Get("Api-Key") != "" || h.Get("Cookie") != "" || h.Get("X-Kept") != "yes" {
+		t.Errorf("%v", h)
 	}
 }

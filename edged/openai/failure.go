@@ -63,6 +63,7 @@ var (
 	kindConflict     = kind{409, classRequest, "in_progress_elsewhere", metrics.OutcomeConflict, retryLater}
 	kindKey          = kind{401, classRequest, "invalid_api_key", metrics.OutcomeUnauthorized, retryUseless}
 	kindProviderKey  = kind{401, classRequest, "provider_key_required", metrics.OutcomeUnauthorized, retryUseless}
+	kindOrigin       = kind{403, classRequest, "forbidden_origin", metrics.OutcomeUnauthorized, retryUseless}
 	kindTooLarge     = kind{413, classRequest, "request_too_large", metrics.OutcomeTooLarge, retryUseless}
 	kindHeader       = kind{431, classRequest, "too_many_headers", metrics.OutcomeTooLarge, retryUseless}
 	kindSlow         = kind{408, classRequest, "request_timeout", metrics.OutcomeClientTimeout, retryUnsaid}

@@ -17,7 +17,8 @@ func hopByHop(name string) bool {
 }
 
 // cleanHeader takes out of the request's headers what is not for the backend: the gateway's key, what belongs to the
-// client's connection, and the wish for a compressed answer (an answer is looked through).
+// client's connection, and the wish for a compressed answer (an answer is looked through). Api-Key and Cookie are secrets
+// that are meant for somebody else: with an Api-Key of its own a request would go without the node's key.
 func (x *exchange) cleanHeader() {
 	h := x.r.Header
 	dropNamed(h)
@@ -25,7 +26,7 @@ func (x *exchange) cleanHeader() {
 		switch {
 		case hopByHop(name):
 			delete(h, name)
-		case name == "Authorization", name == "X-Api-Key", name == "Accept-Encoding", name == "Content-Encoding", name == "Expect":
+		case name == "Authorization", name == "X-Api-Key", name == "Api-Key", name == "Cookie", name == "Accept-Encoding", name == "Content-Encoding", name == "Expect":
 			delete(h, name)
 		}
 	}

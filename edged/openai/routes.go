@@ -38,6 +38,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		boundUnread(w)
 	}
+	if len(s.catalog.Load().tokens) == 0 && s.o.CORS.stray(r) {
+		s.boundAnswer(w)
+		w.Header()["X-Request-Id"] = []string{s.newID()}
+		s.tell(w, strayPage(r))
+		return
+	}
 	if fields(r.Header) > headerFields {
 		s.boundAnswer(w)
 		w.Header()["X-Request-Id"] = []string{s.newID()}
