@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"iop/noded/adapter"
@@ -49,6 +51,11 @@ func (u *run) do(ctx context.Context) adapter.End {
 	if err != nil {
 		return notRun(err)
 	}
+	// No system can pass it on. Found out by starting, it would look like a command that is not there, and a client could
+	// have the provider taken for broken.
+	if slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "\x00") }) {
+		return answer(u.out, zeroByte())
+	}
 	proc, err := start(launch{
 		program: program, args: args, env: u.a.c.Env, dir: dir, id: rand.Text(), grace: u.a.c.Grace, keeper: u.a.c.Keeper,
 	})
@@ -75,6 +82,13 @@ func tooLong() *chat.Problem {
 		Status: http.StatusBadRequest, Code: "context_length_exceeded", Param: "messages",
 		Message: "the prompt is too long for an argument of this provider's command",
 		Cure:    "shorten it, or have the operator set prompt: stdin for the adapter",
+	}
+}
+
+func zeroByte() *chat.Problem {
+	return &chat.Problem{
+		Status: http.StatusBadRequest, Code: "invalid_value", Param: "messages",
+		Message: "the text has the character U+0000, which no argument of this provider's command can have", Cure: "leave it out",
 	}
 }
 

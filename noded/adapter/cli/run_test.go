@@ -85,6 +85,24 @@ func TestPromptTooLongForAnArgument(t *testing.T) {
 	}
 }
 
+// A text that no argument can hold is the client's mistake. As a command that can't be started it would count against the
+// provider: three of them, and nobody is served.
+func TestZeroByteInAnArgumentIsNoFailedStart(t *testing.T) {
+	w := newWorld(t, func(c *cli.Config) { c.Prompt = cli.FeedArgument }, "say {prompt}")
+	r, end := w.do(`{"model":"m","messages":[{"role":"user","content":"a\u0000b"}]}`)
+	wantEnd(t, end, adapter.DispatchedYes, "")
+	if a := r.whole(t); r.status != 400 || a.Error.Code != "invalid_value" {
+		t.Errorf("status %d, %s", r.status, r.text())
+	}
+	if n := len(w.processes()); n != 0 {
+		t.Errorf("%d processes were started", n)
+	}
+	w = newWorld(t, nil, "say done")
+	if _, end := w.do(`{"model":"m","messages":[{"role":"user","content":"a\u0000b"}]}`); end.Code != "" {
+		t.Errorf("on stdin: %+v", end)
+	}
+}
+
 // The command sees what it is allowed to see, and runs where nothing else is.
 func TestEnvironmentAndDirectory(t *testing.T) {
 	t.Setenv("IOP_NODE_TOKEN", "very-secret")
