@@ -152,11 +152,7 @@ func (c *cluster) stop() {
 	c.net.heal()
 	var wait sync.WaitGroup
 	for _, s := range c.running() {
-		wait.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second) // the last ones have no majority
-			defer cancel()
-			_ = s.Close(ctx)
-		})
+		wait.Go(func() { c.end(s) })
 	}
 	wait.Wait()
 	for _, id := range c.ids {
@@ -164,6 +160,26 @@ func (c *cluster) stop() {
 		site := c.net.sites[id]
 		c.net.mu.Unlock()
 		site.close()
+	}
+}
+
+// end closes a replica that may be the last one, or have just come back from a disk that hung: what it has under way may get
+// no outcome, but nothing of it is left behind.
+func (c *cluster) end(s *Store) {
+	if s.closed.Swap(true) {
+		return
+	}
+	s.queue.close(ErrClosed, false)
+	failed := s.Err() != nil
+	if !failed {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_ = s.drain(ctx)
+		cancel()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*long)
+	defer cancel()
+	if err := errors.Join(s.snapshots.stop(ctx), s.release(ctx)); err != nil && !failed {
+		c.t.Error(err)
 	}
 }
 
