@@ -452,6 +452,9 @@ func (s *Store) release(ctx context.Context) error {
 	}
 	s.abandon()
 	if err != nil {
+		if s.vault != nil {
+			s.vault.abandon()
+		}
 		return err
 	}
 	if s.vault != nil {

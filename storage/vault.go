@@ -320,6 +320,9 @@ func (v *vault) stop(index uint64) error {
 	return v.close(index)
 }
 
+// abandon ends what puts writes in, and leaves the file to the end of the process: something does not return from the disk.
+func (v *vault) abandon() { close(v.quit) }
+
 func (v *vault) close(index uint64) error {
 	err := v.flush(index)
 	v.flushing.Lock()
