@@ -4,12 +4,43 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
 
 	"iop/noded/adapter"
+	"iop/noded/adapter/cli"
 )
+
+// A run keeps no file open after its end, also if nothing collects what it has left.
+func TestRunsLeaveNoFileOpen(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	open := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	w := newWorld(t, nil, "say x")
+	absent := newWorld(t, func(c *cli.Config) { c.Command = []string{"/proc/self/environ"} })
+	run := func() {
+		_, end := w.do(`{"model":"m","messages":[{"role":"user","content":"x"}]}`)
+		wantEnd(t, end, adapter.DispatchedYes, "")
+		if _, end := absent.do(`{"model":"m","messages":[{"role":"user","content":"x"}]}`); end.Code == "" {
+			t.Fatal("it was started")
+		}
+	}
+	run()
+	before := open()
+	for range 5 {
+		run()
+	}
+	if after := open(); after > before {
+		t.Errorf("%d files are open, %d before", after, before)
+	}
+}
 
 // A process that leaves its session, its group and its environment, and whose parent ends, is still below the keeper.
 func TestDaemonsDoNotEscape(t *testing.T) {

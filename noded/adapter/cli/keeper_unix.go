@@ -55,6 +55,7 @@ type process struct {
 	cmd     *exec.Cmd // the keeper
 	pid     int       // of the command; also its process group
 	reports *bufio.Reader
+	report  *os.File // what reports reads; closed when all is said
 
 	mu     sync.Mutex
 	orders *os.File // nil when closed
@@ -75,6 +76,7 @@ func start(l launch) (*process, error) {
 	if err := p.begin(l); err != nil {
 		p.kill()
 		_ = p.cmd.Wait() // it has told why
+		closeFile(p.report)
 		ours.close()
 		return nil, err
 	}
@@ -103,7 +105,7 @@ func (p *process) startKeeper(l launch, theirs streams) error {
 		closeFile(reportsR)
 		return fmt.Errorf("start the keeper: %w", err)
 	}
-	p.orders, p.reports = ordersW, bufio.NewReader(reportsR)
+	p.orders, p.report, p.reports = ordersW, reportsR, bufio.NewReader(reportsR)
 	return nil
 }
 
@@ -168,6 +170,7 @@ func (p *process) wait() exit {
 	}
 	_ = p.cmd.Wait() // its exit says nothing that it has not said
 	p.kill()
+	closeFile(p.report)
 	if x.lost {
 		sweep(p.id, p.pid)
 	}
