@@ -54,8 +54,8 @@ func everyCommand() map[string]fsm.Command {
 		"end_session_since": &fsm.EndSession{
 			Edge: "edge-1", Session: 7, Reason: fsm.ReasonSessionEnded, Alive: true, Apart: true, Since: 3600 * fsm.Second,
 		},
-		"evict":                  &fsm.Evict{Request: "r1"},
-		"end_session_alive":      &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonSessionEnded, Alive: true},
+		"evict":             &fsm.Evict{Request: "r1"},
+		"end_session_alive": &fsm.EndSession{Edge: "edge-1", Session: 7, Reason: fsm.ReasonSessionEnded, Alive: true},
 		"admit_place": &fsm.Admit{
 			Request: "r\xff1", Fingerprint: fsm.Fingerprint{1, 2, 15: 9}, Model: "provider:codex/gpt-5", Class: fsm.ClassLong,
 			InputTokens: 131072, Needs: fsm.NeedChat, MaxWait: 30 * fsm.Second, Provider: "codex", Served: "gpt-5",
