@@ -13,8 +13,11 @@ import (
 const (
 	// tries bounds how often one exchange starts anew because the node never saw it.
 	tries = 3
-	// readBuffer is what an exchange has of its answer in memory, in bytes.
-	readBuffer = 32 << 10
+	// readBuffer is what an exchange has of its answer in memory, in bytes: little, as most of the time most streams say
+	// nothing, until more than that comes at once.
+	readBuffer = 4 << 10
+	// readBufferLarge is what it has from then on.
+	readBufferLarge = 32 << 10
 	// joinMax is up to which size a body is copied behind its head, to go out with one write.
 	joinMax = 8 << 10
 	// keepMax is the largest head buffer that is kept for the next exchange.
@@ -23,9 +26,12 @@ const (
 
 // buffers are what one exchange needs while it runs; they are pooled.
 type buffers struct {
-	from source
-	br   *bufio.Reader
-	head []byte
+	from  source
+	br    *bufio.Reader // one of the two
+	small *bufio.Reader
+	large *bufio.Reader // nil while it was not needed
+	pool  *bufferPool
+	head  []byte
 }
 
 // source is what the read buffer is filled from. Before it may have to wait it has the answer flushed.
@@ -33,6 +39,7 @@ type source struct {
 	conn   net.Conn
 	answer Answer
 	owed   bool // something was handed on since the last flush
+	full   bool // the last read took all that there was room for
 }
 
 func (s *source) Read(p []byte) (int, error) {
@@ -42,7 +49,9 @@ func (s *source) Read(p []byte) (int, error) {
 			return 0, &answerError{err}
 		}
 	}
-	return s.conn.Read(p)
+	n, err := s.conn.Read(p)
+	s.full = n == len(p)
+	return n, err
 }
 
 func (s *source) head(h *nodepb.AnswerHead) error {
@@ -62,20 +71,39 @@ func (s *source) data(p []byte) error {
 }
 
 // bufferPool is shared by all links of a process.
-type bufferPool struct{ p sync.Pool }
+type bufferPool struct {
+	p     sync.Pool // of *buffers
+	large sync.Pool // of *bufio.Reader
+}
 
 func (b *bufferPool) get(c net.Conn, a Answer) *buffers {
 	u, ok := b.p.Get().(*buffers)
 	if !ok {
-		u = &buffers{br: bufio.NewReaderSize(nil, readBuffer)}
+		u = &buffers{small: bufio.NewReaderSize(nil, readBuffer), pool: b}
 	}
 	u.from = source{conn: c, answer: a}
+	u.br = u.small
 	u.br.Reset(&u.from)
 	return u
 }
 
+// grow gives an answer that comes faster than it is read more room. The buffer must be empty.
+func (u *buffers) grow() {
+	r, ok := u.pool.large.Get().(*bufio.Reader)
+	if !ok {
+		r = bufio.NewReaderSize(nil, readBufferLarge)
+	}
+	r.Reset(&u.from)
+	u.br, u.large = r, r
+}
+
 func (b *bufferPool) put(u *buffers) {
 	u.from = source{}
+	if u.large != nil {
+		u.large.Reset(nil)
+		b.large.Put(u.large)
+		u.br, u.large = u.small, nil
+	}
 	if cap(u.head) > keepMax {
 		u.head = nil
 	}
@@ -177,9 +205,8 @@ func (e *answerError) Unwrap() error { return e.err }
 // read hands the answer on as it arrives: each piece is what there was to read. Chunks are joined only if they arrived
 // together, and never waited for.
 func (u *buffers) read() (End, error) {
-	br := u.br
 	var head nodepb.AnswerHead
-	if err := nodepb.ReadAnswer(br, &head); err != nil {
+	if err := nodepb.ReadAnswer(u.br, &head); err != nil {
 		return End{}, err
 	}
 	if head.Over {
@@ -189,7 +216,7 @@ func (u *buffers) read() (End, error) {
 		return End{}, err
 	}
 	for {
-		n, err := nodepb.ReadChunkStart(br)
+		n, err := nodepb.ReadChunkStart(u.br)
 		if err != nil {
 			return End{}, err
 		}
@@ -201,7 +228,7 @@ func (u *buffers) read() (End, error) {
 		}
 	}
 	var o nodepb.Outcome
-	if err := nodepb.ReadEnd(br, &o); err != nil {
+	if err := nodepb.ReadEnd(u.br, &o); err != nil {
 		return End{}, err
 	}
 	return ended(o, o.Code == ""), nil
@@ -210,8 +237,11 @@ func (u *buffers) read() (End, error) {
 // pass hands on a chunk of n bytes straight out of the read buffer, and with its end the chunks behind it that are
 // there already.
 func (u *buffers) pass(n int) error {
-	br := u.br
 	for n > 0 {
+		if u.large == nil && u.from.full && u.br.Buffered() == 0 {
+			u.grow()
+		}
+		br := u.br
 		if _, err := br.Peek(1); err != nil {
 			return err
 		}
@@ -231,7 +261,7 @@ func (u *buffers) pass(n int) error {
 			return err
 		}
 	}
-	return nodepb.ReadChunkEnd(br)
+	return nodepb.ReadChunkEnd(u.br)
 }
 
 // join moves the bytes of whole chunks that follow the first n bytes of b up to these. It overwrites only what was used.

@@ -16,7 +16,7 @@ var errHeadTooLarge = errors.New("the headers of the answer are too large")
 var errSwitched = errors.New("the backend switched protocols unasked")
 
 const (
-	readBufferBytes = 8 << 10  // of a connection; bodies are read past it in larger pieces
+	readBufferBytes = 4 << 10  // of a connection; bodies are read past it in larger pieces
 	keepHeadBytes   = 64 << 10 // a larger scratch buffer is not kept with an idle connection
 	unlimited       = -1
 )

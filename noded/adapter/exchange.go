@@ -112,14 +112,20 @@ func (x *exchange) pass(ctx context.Context, resp *http.Response, begun []byte) 
 		data, x.c.idle = p.Later, p.Flush
 		defer func() { x.c.idle, x.c.idleErr = nil, nil }()
 	}
-	buf := x.o.buffers.Get().(*[]byte)
-	defer x.o.buffers.Put(buf)
+	pool := &x.o.small
+	buf := pool.Get().(*[]byte)
+	defer func() { pool.Put(buf) }()
 	for {
 		n, err := resp.Body.Read(*buf)
 		if n > 0 {
 			if err := data((*buf)[:n]); err != nil {
 				return x.unread(ctx, err)
 			}
+		}
+		if n == smallBufferBytes && pool == &x.o.small {
+			pool.Put(buf)
+			pool = &x.o.buffers
+			buf = pool.Get().(*[]byte)
 		}
 		switch {
 		case x.c.idleErr != nil:

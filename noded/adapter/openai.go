@@ -34,10 +34,15 @@ type OpenAI struct {
 	dialer    dialer
 	pool      *pool
 	buffers   sync.Pool // of *[]byte, bodyBufferBytes long
+	small     sync.Pool // of *[]byte, smallBufferBytes long
 }
 
-// bodyBufferBytes is what is read and passed on of a body in one piece at most.
-const bodyBufferBytes = 32 << 10
+// What is read and passed on of a body in one piece at most: little, as most of the time most streams say nothing, until
+// a piece has filled that.
+const (
+	smallBufferBytes = 4 << 10
+	bodyBufferBytes  = 32 << 10
+)
 
 // NewOpenAI returns the adapter. It connects to nothing before the first call; the error is about the configuration.
 func NewOpenAI(c OpenAIConfig) (*OpenAI, error) {
@@ -59,6 +64,7 @@ func NewOpenAI(c OpenAIConfig) (*OpenAI, error) {
 		pool:      newPool(idle, orDefault(c.IdleMax, 256)),
 	}
 	o.buffers.New = func() any { b := make([]byte, bodyBufferBytes); return &b }
+	o.small.New = func() any { b := make([]byte, smallBufferBytes); return &b }
 	return o, nil
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// readBuffer of a data connection, in bytes.
-	readBuffer = 16 << 10
+	// readBuffer of a data connection, in bytes. A body that is larger is read past it.
+	readBuffer = 4 << 10
 	// dialsMax is how many data connections are dialled at the same time: an edge turns away those beyond what it can
 	// have unproved (256, of all nodes together), and a burst of grants asks for hundreds at once.
 	dialsMax = 32
