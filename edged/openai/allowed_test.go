@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"iop/edged/openai"
+	"iop/fsm"
 )
 
 // teams are three principals: one that may use one model, an operator, and one of which nothing is said.
@@ -106,5 +107,23 @@ func TestUnauthorizedShapes(t *testing.T) {
 		if r := e.do("GET", "/v1/models", "", header...); r.StatusCode != 401 {
 			t.Error(r.StatusCode)
 		}
+	}
+}
+
+// A model in a form is seen as one in JSON is.
+func TestAPrincipalSeesItsModelsInForms(t *testing.T) {
+	e := newEdge(t, teams, func(_ *openai.Options, v *openai.View) {
+		v.Providers = append(v.Providers, openai.Provider{ID: "whisper", Can: fsm.NeedAudio})
+	})
+	form := func(model string) string {
+		return "--x\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\n" + model + "\r\n--x--\r\n"
+	}
+	kind := []string{"X-Api-Key", "a", "Content-Type", "multipart/form-data; boundary=x"}
+	wantCode(t, e.do("POST", "/v1/audio/transcriptions", form("ornith:35b"), kind...), 404, "model_not_found")
+	if len(e.seen) != 0 {
+		t.Errorf("%+v was admitted", e.seen)
+	}
+	if r := e.do("POST", "/v1/audio/transcriptions", form("same"), kind...); r.StatusCode != 200 {
+		t.Error(r.StatusCode, r.body)
 	}
 }

@@ -46,6 +46,9 @@ func (x *exchange) readForm(boundary string) *failure {
 		}
 		return noModel(x.name)
 	}
+	if !x.catalog.may(x.who, x.model) {
+		return noModel(x.model.name)
+	}
 	x.name = x.model.name
 	return nil
 }

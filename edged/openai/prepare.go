@@ -82,7 +82,7 @@ func badJSON(body []byte, err error) *failure {
 	if len(body) == 0 {
 		f.message = "The body is empty. Send a JSON object with at least \"model\"."
 	}
-	if errors.Is(err, errTooMany) || errors.Is(err, errNotObject) {
+	if errors.Is(err, errTooMany) || errors.Is(err, errNotObject) || errors.Is(err, errCase) {
 		f.kind = kindMalformed
 	}
 	return f

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // member is a top-level member with a key that is looked at: its value is body[from:to].
@@ -28,10 +29,11 @@ type scanner struct {
 	text    tally
 }
 
-// errTooMany and errNotObject are the refusals of bodies that may be valid JSON.
+// errTooMany, errNotObject and errCase are the refusals of bodies that may be valid JSON.
 var (
 	errTooMany   = errors.New("the same keys occur too often")
 	errNotObject = errors.New("the body must be a JSON object")
+	errCase      = errors.New("some backends take it for the same key in lower case, and others leave it out: write it in lower case")
 )
 
 // syntaxError is where a body stops being JSON.
@@ -130,14 +132,45 @@ func (s *scanner) topKey() (key, error) {
 		return keyNone, err
 	}
 	if plain {
-		return keyOf(s.b[from+1 : s.i-1]), nil
+		return exactly(s.b[from+1 : s.i-1])
 	}
 	var name string
 	if json.Unmarshal(s.b[from:s.i], &name) != nil {
 		return keyNone, s.fail("a key")
 	}
-	return keyOf([]byte(name)), nil
+	return exactly([]byte(name))
 }
+
+// exactly is keyOf for a key that nobody can read as another one. Backends that are written in Go take "Model" for "model":
+// beside the right one it would name another model than the one that was admitted, and lift the policy's caps.
+func exactly(name []byte) (key, error) {
+	k := keyOf(name)
+	if k != keyNone || len(name) > foldedMax {
+		return k, nil
+	}
+	var buf [foldedMax]byte
+	folded := buf[:0]
+	for _, r := range string(name) {
+		switch {
+		case 'A' <= r && r <= 'Z':
+			r += 'a' - 'A'
+		case r == 'ſ': // Unicode folds these two into ASCII, and so does encoding/json
+			r = 's'
+		case r == '\u212a': // the sign of Kelvin
+			r = 'k'
+		case r >= utf8.RuneSelf:
+			return keyNone, nil
+		}
+		folded = append(folded, byte(r))
+	}
+	if keyOf(folded) != keyNone {
+		return keyNone, fmt.Errorf("the key %q: %w", name, errCase)
+	}
+	return keyNone, nil
+}
+
+// foldedMax is more than the longest key that is looked at has, written with letters of three bytes.
+const foldedMax = 64
 
 // peek is the byte at hand, 0 at the end (which no value begins with).
 func (s *scanner) peek() byte {

@@ -33,7 +33,7 @@ func compareScan(t *testing.T, b []byte) {
 	valid := json.Valid(b)
 	trimmed := bytes.TrimLeft(b, " \t\r\n")
 	object := len(trimmed) > 0 && trimmed[0] == '{'
-	if errors.Is(err, errTooMany) {
+	if errors.Is(err, errTooMany) || errors.Is(err, errCase) {
 		return
 	}
 	if want := valid && object; (err == nil) != want {
@@ -187,6 +187,31 @@ func BenchmarkScanSmall(b *testing.B) {
 	for b.Loop() {
 		if err := s.scan(body); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// Backends that are written in Go take "Model" for "model", and of two the last: such a key would choose a model that was
+// never admitted, and lift the caps of a policy.
+func TestKeysThatOnlySomeBackendsReadAreRefused(t *testing.T) {
+	for _, name := range []string{"Model", "MODEL", `m\u006fdeL`, "Max_Tokens", "max_to\u212aens", "me\u017fsages", "tool\u017f", "Stream"} {
+		b := []byte(`{"model":"a","` + name + `":"b"}`)
+		var taken struct {
+			Model, Messages, Tools, Stream any
+			MaxTokens                      any `json:"max_tokens"`
+		}
+		if err := json.Unmarshal(b, &taken); err != nil || taken.Model != "b" && taken.MaxTokens == nil && taken.Messages == nil && taken.Tools == nil && taken.Stream == nil {
+			t.Fatalf("encoding/json does not take %q for anything: %v", name, err)
+		}
+		var s scanner
+		if err := s.scan(b); !errors.Is(err, errCase) {
+			t.Errorf("%s: %v", b, err)
+		}
+	}
+	for _, name := range []string{"models", "User", "N", "Ünder", strings.Repeat("M", 100), ""} {
+		var s scanner
+		if err := s.scan([]byte(`{"model":"a","` + name + `":"b"}`)); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
