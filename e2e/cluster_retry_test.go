@@ -13,15 +13,16 @@ import (
 )
 
 // TestClientsComeAgainElsewhere: clients whose replica is killed come again at another one: with their Idempotency-Key, at
-// once and until they are let in; without one, with the same body, once the cluster knows that their replica is gone. Both
-// find their places, in front of who came later. The key does not open a place for another request, and a client that
-// left by itself has none to find.
+// once and until they are let in; without one, with the same body, at once and before the cluster knows that their replica is
+// gone. Both find their places, in front of who came later. The key does not open a place for another request, and a client
+// that left by itself has none to find.
 func TestClientsComeAgainElsewhere(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, backend.Options{Limit: 1, Default: backend.Plan{Hold: backend.BeforeHead}})
 	l := shared(b, 1)
-	l.grace, l.reattach, l.heartbeat, l.missed = patience, patience, time.Second, 4
+	l.grace, l.reattach, l.heartbeat, l.missed = patience, 15*time.Second, time.Second, 4
 	c := newCluster(t, l, 3)
+	await(t, "the level of today", func() bool { return c.members(0).Level == c.members(0).Members[0].Level })
 	gone := c.leader()
 	w, other := c.at(gone), c.at(othersOf(gone)[0])
 	asks := []ask{{tag: "runs"}, {tag: "keyed", key: "k1"}, {tag: "plain"}, {tag: "later"}, {tag: "left", key: "k2"}, {tag: "stays"}}
@@ -41,6 +42,7 @@ func TestClientsComeAgainElsewhere(t *testing.T) {
 			t.Errorf("%s got %d from a killed replica", a.tag, a.status)
 		}
 	}
+	plain := c.at(othersOf(gone)[1]).start(asks[2])
 	tries := 0
 	var keyed *flight
 	await(t, "the client with the key is let in", func() bool {
@@ -58,11 +60,10 @@ func TestClientsComeAgainElsewhere(t *testing.T) {
 	if a := other.ask(ask{tag: "another", key: "k1"}); a.status != 409 {
 		t.Errorf("another request with a key that is in use got %d", a.status)
 	}
-	plain := other.start(asks[2])
 	again := c.at(othersOf(gone)[1]).start(asks[4])
-	await(t, "all wait", func() bool {
+	await(t, "all wait, and whom the second client without a key might have been", func() bool {
 		ws := other.waiters()
-		return len(ws) == 5 && !slices.ContainsFunc(ws, detachedWaiter)
+		return len(ws) == 6 && ws[1].State == "waiting" && slices.IndexFunc(ws, detachedWaiter) == 4
 	})
 	b.LetAll()
 	for _, f := range []*flight{flights[0], keyed, plain, flights[3], flights[5], again} {
