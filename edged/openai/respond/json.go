@@ -3,6 +3,7 @@ package respond
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 )
 
 // encode writes a value of ours as JSON, without HTML's escapes. It can't fail for what is given to it here: no
@@ -19,6 +20,16 @@ func encode(v any) json.RawMessage {
 
 // quote is s as a JSON string.
 func quote(s string) json.RawMessage { return encode(s) }
+
+// appendQuoted adds s as a JSON string. Nearly every piece of a stream is plain, and costs nothing but its copy.
+func appendQuoted(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return append(b, quote(s)...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
+}
 
 // pair is a member of an object that is written in a given order.
 type pair struct {
@@ -38,6 +49,10 @@ func members(b []byte, list ...pair) []byte {
 			b = append(b, v...)
 		case []byte:
 			b = append(b, v...)
+		case int:
+			b = strconv.AppendInt(b, int64(v), 10)
+		case string:
+			b = appendQuoted(b, v)
 		default:
 			b = append(b, encode(v)...)
 		}
