@@ -72,10 +72,14 @@ func (b builder) scratch() string {
 	return filepath.Join(os.TempDir(), "iop-runs")
 }
 
-// look finds the value of a variable: in the node file, else in noded's environment.
+// look finds the value of a variable: in the node file, else in noded's environment. What is noded's own there, its token
+// above all, is no key of a backend, whatever the edge says.
 func (b builder) look(name string) (string, bool) {
 	if v, ok := b.keys[name]; ok {
 		return v.Reveal(), true
+	}
+	if strings.HasPrefix(strings.ToUpper(name), "IOP_") {
+		return "", false
 	}
 	return b.env(name)
 }

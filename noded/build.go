@@ -32,9 +32,7 @@ func (b builder) plan(c *nodepb.AdapterConfig, models []string) stationPlan {
 	if name == "" {
 		return p
 	}
-	if key, ok := b.keys[name]; ok {
-		p.key = key.Reveal()
-	} else if key, ok := b.env(name); ok {
+	if key, ok := b.look(name); ok {
 		p.key = key
 	} else {
 		p.broken = fmt.Sprintf("the key %s is not there; give it under env: in the node file or in noded's environment, and restart noded", name)

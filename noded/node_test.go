@@ -220,6 +220,25 @@ func TestKeysComeFromTheFileThenTheEnvironment(t *testing.T) {
 	}
 }
 
+// Who may change the configuration of an edge can't have the node send its own token to a backend of his, or give it to a
+// command: what begins with IOP_ in noded's environment is noded's.
+func TestNodedsOwnVariablesAreNoKeys(t *testing.T) {
+	b := builder{
+		keys: map[string]configs.Secret{"IOP_FROM_FILE": "named by whoever owns the node"},
+		env:  func(name string) (string, bool) { return "value of " + name, true },
+	}
+	for _, name := range []string{"IOP_NODE_TOKEN", "iop_node_token", "IOP_JOIN_TOKEN"} {
+		if p := b.plan(&nodepb.AdapterConfig{Id: "a", Type: "vllm", ApiKeyEnv: name}, nil); p.key != "" || p.broken == "" {
+			t.Errorf("%s: key %q, broken %q", name, p.key, p.broken)
+		}
+	}
+	for name, want := range map[string]string{"IOP_FROM_FILE": "named by whoever owns the node", "OTHER": "value of OTHER"} {
+		if p := b.plan(&nodepb.AdapterConfig{Id: "a", Type: "vllm", ApiKeyEnv: name}, nil); p.key != want {
+			t.Errorf("%s: key %q, want %q", name, p.key, want)
+		}
+	}
+}
+
 func TestAnAdapterThatCannotBeBuiltDoesNotStopTheOthers(t *testing.T) {
 	good := backendWith(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	for name, bad := range map[string]*nodepb.NodeConfigPayload{
