@@ -60,11 +60,12 @@ func mixed(t *testing.T, w *world, seed uint64, n int) {
 		all.Go(func() {
 			r := rand.New(rand.NewPCG(seed, k))
 			for left.Add(-1) >= 0 && !t.Failed() {
-				a, ctx, leave := mixedAsk(r), context.Context(context.Background()), context.CancelFunc(func() {})
+				a, stays := mixedAsk(r), 2*patience
 				leaves := r.IntN(3) == 0
 				if leaves {
-					ctx, leave = context.WithTimeout(ctx, time.Duration(r.IntN(12_000))*time.Microsecond)
+					stays = time.Duration(r.IntN(12_000)) * time.Microsecond
 				}
+				ctx, leave := context.WithTimeout(context.Background(), stays)
 				status, body, err := quick(ctx, client, w.edge.openai, a)
 				leave()
 				switch {

@@ -19,7 +19,7 @@ import (
 // be had; with E2E_CLIENTS=1, as in CI, that is a failure.
 func packages(t *testing.T, dir string) string {
 	t.Helper()
-	at, err := havePackages(t, dir)
+	at, err := havePackages(t.Context(), dir)
 	switch {
 	case err == nil:
 		return at
@@ -31,7 +31,7 @@ func packages(t *testing.T, dir string) string {
 	return ""
 }
 
-func havePackages(t *testing.T, dir string) (string, error) {
+func havePackages(ctx context.Context, dir string) (string, error) {
 	for _, name := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(name); err != nil {
 			return "", fmt.Errorf("%w (Node 20 or newer; Debian: apt-get install nodejs npm)", err)
@@ -58,7 +58,7 @@ func havePackages(t *testing.T, dir string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(part) }()
-	if err := fetchPackages(t.Context(), part, dir); err != nil {
+	if err := fetchPackages(ctx, part, dir); err != nil {
 		return "", err
 	}
 	if err := os.Rename(part, at); err != nil {
