@@ -19,6 +19,7 @@ type edge struct {
 	up    bool
 	cut   bool      // parted from the other replicas
 	heard time.Time // by the leader
+	since fsm.Time  // cluster time then
 	lag   int       // rounds in which it applies nothing
 
 	digests  map[uint64][32]byte // of its own machine, by index

@@ -66,7 +66,7 @@ func (l *log) reap() (list []fsm.Batch) {
 	}
 	for _, e := range l.w.edges {
 		if e.up && e.reaches(l.w.edges[l.leader]) {
-			e.heard = time.Now()
+			e.heard, e.since = time.Now(), max(1, l.w.see.machine.Now())
 			continue
 		}
 		id, ok := l.w.see.machine.CurrentSession(e.id)
@@ -75,7 +75,7 @@ func (l *log) reap() (list []fsm.Batch) {
 		}
 		l.w.tally["sessions of lost edges ended"]++
 		list = append(list, fsm.Batch{Commands: []fsm.Command{
-			&fsm.EndSession{Edge: e.id, Session: id, Reason: fsm.ReasonSessionEnded, Alive: true, Apart: e.n%3 > 0},
+			&fsm.EndSession{Edge: e.id, Session: id, Reason: fsm.ReasonSessionEnded, Alive: true, Apart: e.n%3 > 0, Since: e.since},
 		}})
 	}
 	return list

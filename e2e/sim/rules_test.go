@@ -35,6 +35,8 @@ func (o *observer) alone(e *fsm.Entry, res fsm.Result, before *fsm.Image) {
 		}
 	case *fsm.Expire:
 		o.expired(e, c, out)
+	case *fsm.EndSession:
+		o.newcomers(c, out, before)
 	}
 }
 
@@ -80,7 +82,7 @@ func (o *observer) admitted(c *fsm.Admit, out *fsm.Outcome, before *fsm.Image) {
 		o.w.tally["grants that nobody had heard of taken back"]++
 	case was != nil && was.State == fsm.StateDetached && is != nil:
 		o.w.tally["re-attached"]++
-		if is.Enqueue != was.Enqueue || is.EnqueuedAt != was.EnqueuedAt {
+		if (is.Enqueue != was.Enqueue || is.EnqueuedAt != was.EnqueuedAt) && !o.exchanged(is, before) {
 			o.w.failf("request %s came back to place %d instead of %d", c.Request, is.Enqueue, was.Enqueue)
 		}
 	case was != nil && was.State == fsm.StateDetached:
@@ -116,11 +118,11 @@ func (o *observer) registered(s fsm.SessionID, c *fsm.RegisterNode, out *fsm.Out
 	}
 }
 
-// places: a request keeps its place for its life.
+// places: a request keeps its place for its life, or exchanges it with one that is alike.
 func (o *observer) places(before *fsm.Image) {
 	for i := range o.image.Requests {
 		r := &o.image.Requests[i]
-		if was := requestOf(before, r.ID); was != nil && (was.Enqueue != r.Enqueue || was.EnqueuedAt != r.EnqueuedAt) {
+		if was := requestOf(before, r.ID); was != nil && moved(r, was) && !o.exchanged(r, before) {
 			o.w.failf("request %s moved from place %d to %d", r.ID, was.Enqueue, r.Enqueue)
 		}
 	}
