@@ -79,7 +79,9 @@ func New(c Config) (*Adapter, error) {
 	if c.Grace <= 0 {
 		c.Grace = graceDefault
 	}
-	sweepDirs(c.Scratch, time.Now())
+	if owned(c.Scratch) == nil {
+		sweepDirs(c.Scratch, time.Now())
+	}
 	return &Adapter{c: c}, nil
 }
 
@@ -182,6 +184,9 @@ func (a *Adapter) find() (string, error) {
 func (a *Adapter) makeDir() (string, error) {
 	if err := os.MkdirAll(a.c.Scratch, 0o700); err != nil {
 		return "", fmt.Errorf("make the scratch directory: %w", err)
+	}
+	if err := owned(a.c.Scratch); err != nil {
+		return "", err
 	}
 	dir, err := os.MkdirTemp(a.c.Scratch, runDirs)
 	if err != nil {
