@@ -229,8 +229,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "a run that goes back to its place is counted", file: "fsm/lease.go",
-		old: "	if !requeue {\n\t\tm.account(",
-		new: "	if m.account(r, id, c.Reason, c.Usage); !requeue {\n\t\tm.account(",
+		old: "	if !requeue || r.response != nil {",
+		new: "	if m.account(r, id, c.Reason, c.Usage); !requeue || r.response != nil {",
 	},
 	{
 		name: "a run that is lost with its session is not counted", file: "fsm/ledger.go",
