@@ -8,4 +8,5 @@
 //
 // Environment: E2E_RACE=1 builds the daemons with the race detector, E2E_LONG=1 runs more rounds, E2E_SEED=N repeats a
 // random run. IOP_LLAMA_SERVER and IOP_LLAMA_MODEL name a real llama-server and its counting model.
+// E2E_CLIENTS=1 makes it a failure that clients can't be installed from npm.
 package e2e
