@@ -106,6 +106,9 @@ func TestRecordLog(t *testing.T) {
 	if got := replayLog(t, b.Bytes()).Digest(); got != want {
 		t.Fatalf("what was recorded leads to %x, the replica has %x", got, want)
 	}
+	if level := s.replica.level.Load(); level != fsm.LevelMax {
+		t.Errorf("what is recorded has nothing of level %d", fsm.LevelMax)
+	}
 	name := filepath.Join("testdata", "logs", fmt.Sprintf("level%d", s.replica.level.Load()))
 	if _, err := os.Stat(name + ".log"); err == nil || !*update {
 		return
@@ -121,8 +124,8 @@ func TestRecordLog(t *testing.T) {
 	}
 }
 
-// everything has a store carry out each kind of command of the first two levels, so that most paths of the machine are in
-// its log.
+// everything has a store carry out each kind of command, so that most paths of the machine are in its log: those of the first
+// two levels, then those that came with each later one.
 func everything(t *testing.T, s *Store) {
 	t.Helper()
 	x := running(t, s, world(3, 2), nil)
@@ -164,4 +167,125 @@ func everything(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	must(t, y, admit("r38"), fsm.Granted, fsm.Queued, fsm.Refused)
+	o := must(t, y, &fsm.RegisterNode{Node: "n1", Instance: 8}, fsm.Registered)
+	must(t, y, &fsm.NodeReady{Node: "n1", Generation: o.Generation}, fsm.Done)
+	principalsUse(t, s, y)
+	everyStored(t, y)
+	everyPlace(t, s, y)
+}
+
+// of is a metered request of a principal.
+func of(who fsm.PrincipalID, id string) *fsm.Admit {
+	a := admit(id)
+	a.Principal, a.Token, a.Metered = who, "key-"+string(who), true
+	return a
+}
+
+// principalsUse: limits, a fair queue, the ledger.
+func principalsUse(t *testing.T, s *Store, x *Session) {
+	t.Helper()
+	c := world(2, 1)
+	c.Config.Pool.Fair, c.Config.Pool.ResponsesBytes, c.Config.Pool.ResponsesRetention = true, 1<<20, 3600*fsm.Second
+	c.Config.Principals = []fsm.PrincipalConfig{
+		{ID: "ann", MaxInFlight: 1, MaxQueued: 3}, {ID: "bob", Models: []fsm.ModelID{"m"}, MaxQueued: fsm.QueuedUnlimited},
+	}
+	c.Document = []byte(`{"v":3}`)
+	if o, err := s.Do(within(t), c); err != nil || o.Code != fsm.Applied {
+		t.Fatal(o, err)
+	}
+	var leases []fsm.LeaseID
+	s.View(func(m *fsm.Machine) {
+		for _, r := range m.Leases() {
+			leases = append(leases, r.Lease)
+		}
+	})
+	for i := range 6 {
+		must(t, x, of("ann", fmt.Sprint("ann", i)), fsm.Granted, fsm.Queued, fsm.Refused)
+		must(t, x, of("bob", fmt.Sprint("bob", i)), fsm.Granted, fsm.Queued)
+	}
+	for _, lease := range leases {
+		must(t, x, &fsm.Release{Lease: lease, Reason: fsm.ReasonDone}, fsm.Returned, fsm.AlreadyReleased)
+	}
+	for i := range 4 {
+		must(t, x, &fsm.Release{
+			Lease: held(t, s, 0), Reason: fsm.ReasonDone, Usage: fsm.Usage{Told: true, Prompt: int64(10 + i), Completion: 5, Cached: 3, Reasoning: 2},
+		}, fsm.Returned)
+	}
+	must(t, x, &fsm.Release{Lease: held(t, s, 0), Reason: fsm.ReasonBackendError}, fsm.Returned)
+	foreign := of("bob", "foreign")
+	foreign.Model = "other"
+	must(t, x, foreign, fsm.Refused)
+}
+
+// held is a lease that is held, by its number in the order of their ids.
+func held(t *testing.T, s *Store, n int) (lease fsm.LeaseID) {
+	t.Helper()
+	s.View(func(m *fsm.Machine) {
+		if all := m.Leases(); n < len(all) {
+			lease = all[n].Lease
+		}
+	})
+	if lease == 0 {
+		t.Fatal("nothing is held")
+	}
+	return lease
+}
+
+// everyStored: responses that are stored, run in the background, put back, cancelled and forgotten.
+func everyStored(t *testing.T, x *Session) {
+	t.Helper()
+	for i := range 4 {
+		must(t, x, &fsm.Submit{Response: fsm.ResponseID(fmt.Sprint("resp", i)), Request: *of("bob", ""), Payload: everyPayload()}, fsm.Queued)
+	}
+	must(t, x, &fsm.Keep{Response: "kept", Principal: "ann", Status: fsm.ResponseIncomplete, Payload: everyPayload()}, fsm.Done)
+	must(t, x, &fsm.Progress{Response: "resp0", Status: fsm.ResponseCancelled, Payload: everyPayload()}, fsm.Done)
+	must(t, x, &fsm.Forget{Response: "resp1"}, fsm.Done)
+	for i := 0; ; i++ { // until it is its turn
+		var lease fsm.LeaseID
+		x.store.View(func(m *fsm.Machine) { _, lease, _ = m.Response("resp2") })
+		if lease != 0 {
+			must(t, x, &fsm.Progress{Response: "resp2", Lease: lease, Status: fsm.ResponseInProgress, Payload: everyPayload()}, fsm.Done)
+			must(t, x, &fsm.Release{Lease: lease, Reason: fsm.ReasonBackendError}, fsm.Returned)
+			break
+		}
+		must(t, x, &fsm.Release{Lease: held(t, x.store, 0), Reason: fsm.ReasonDone}, fsm.Returned)
+	}
+}
+
+// everyPlace: places that are claimed, given up and exchanged, and an edge that may live without its session.
+func everyPlace(t *testing.T, s *Store, x *Session) {
+	t.Helper()
+	for i := range 3 { // some hold what there is
+		must(t, x, of("bob", fmt.Sprint("holds", i)), fsm.Granted, fsm.Queued)
+	}
+	must(t, x, &fsm.Release{Lease: held(t, s, 0), Requeue: true, Unsent: true}, fsm.Queued, fsm.Granted, fsm.Returned)
+	must(t, x, of("bob", "evicted"), fsm.Queued)
+	must(t, x, &fsm.Evict{Request: "evicted"}, fsm.Removed)
+	claim := of("bob", "claims")
+	claim.Place = 1
+	must(t, x, claim, fsm.Queued, fsm.Granted)
+	z, err := s.OpenSession(within(t), "e2", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := must(t, z, &fsm.RegisterNode{Node: "n1", Instance: 8}, fsm.Registered)
+	must(t, z, &fsm.NodeReady{Node: "n1", Generation: o.Generation}, fsm.Done)
+	lost, again := of("bob", "lost"), of("bob", "again")
+	lost.Fingerprint, again.Fingerprint = fsm.Fingerprint{9}, fsm.Fingerprint{9}
+	o = must(t, z, lost, fsm.Queued)
+	place := o.Enqueue
+	must(t, x, of("bob", "between"), fsm.Queued)
+	must(t, x, again, fsm.Queued)
+	end := &fsm.EndSession{Edge: "e2", Session: z.ID(), Reason: fsm.ReasonSessionEnded, Alive: true, Apart: true, Since: 1}
+	if o, err := s.Do(within(t), end); err != nil || o.Code != fsm.Done {
+		t.Fatal(o, err)
+	}
+	s.View(func(m *fsm.Machine) {
+		if r, ok := m.Request("again"); !ok || r.Enqueue != place {
+			t.Errorf("again has place %d, want that of lost, %d", r.Enqueue, place)
+		}
+	})
+	claimed := *lost
+	claimed.Place = place
+	must(t, x, &claimed, fsm.Queued)
 }
