@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,9 @@ func (w *world) do(s step) {
 		}
 	case opKillEdge:
 		e.kill()
+		if s.c%2 == 0 {
+			w.elsewhere(e)
+		}
 	case opOpenEdge:
 		e.open()
 	case opSnapshot:
@@ -70,7 +74,8 @@ func (w *world) rareStep(e *edge, n *node, s step) {
 	switch s.op {
 	case opEndSession:
 		if x := e.session; e.up && x != nil {
-			e.propose(&fsm.EndSession{Edge: e.id, Session: x.id, Reason: fsm.ReasonSessionEnded, Alive: s.c%3 > 0, Apart: s.c%2 > 0}, nil)
+			since := max(1, w.see.machine.Now()-fsm.Time(s.b%4)*fsm.Second)
+			e.propose(&fsm.EndSession{Edge: e.id, Session: x.id, Reason: fsm.ReasonSessionEnded, Alive: s.c%3 > 0, Apart: s.c%2 > 0, Since: since}, nil)
 			w.tally["sessions ended"]++
 		}
 	case opDial:
@@ -175,6 +180,20 @@ func (w *world) clientStep(e *edge, s step) {
 	case opLeave:
 		if c, ok := pick(w.clients, s.b); ok {
 			c.leave()
+		}
+	}
+}
+
+// elsewhere has the clients of a dead edge come again at another at once, without a key.
+func (w *world) elsewhere(dead *edge) {
+	other := w.edges[(dead.n+1)%len(w.edges)]
+	for _, c := range slices.Clone(w.clients) {
+		if c.edge == dead && c.crashed && !c.retried && !c.left && c.ask.Fingerprint != (fsm.Fingerprint{}) {
+			c.retried = true
+			w.names++
+			r := c.ask
+			r.ID = fsm.RequestID(fmt.Sprint("r", w.names))
+			other.come(r)
 		}
 	}
 }

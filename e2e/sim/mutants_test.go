@@ -103,6 +103,16 @@ var mutants = []mutant{
 		new: "			r.detachedUntil = m.now\n",
 	},
 	{
+		name: "who comes again elsewhere while his edge is silent is behind his ghost", file: "fsm/session.go",
+		old: "m.newcomers(ghosts, queue, since)",
+		new: "m.newcomers(ghosts[:0], queue, since)",
+	},
+	{
+		name: "who comes again elsewhere has a new deadline", file: "fsm/exchange.go",
+		old: "	a.enqueuedAt, b.enqueuedAt = b.enqueuedAt, a.enqueuedAt\n",
+		new: "",
+	},
+	{
 		name: "nobody looks at the waiters when a link is ready", file: "fsm/node.go",
 		old: "	l.state = LinkReady\n	for _, p := range n.providers {\n",
 		new: "	l.state = LinkReady\n	for _, p := range n.providers[:0] {\n",
