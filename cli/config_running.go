@@ -126,7 +126,11 @@ func showDiff(p *page, r *adminapi.RefreshReport) {
 		p.line("No difference: the file says what is in effect (revision %d).", r.Revision)
 	default:
 		p.table(changeTable(r.ChangedPaths))
-		p.line("%d differences from revision %d", len(r.ChangedPaths), r.Revision)
+		differences := "differences"
+		if len(r.ChangedPaths) == 1 {
+			differences = "difference"
+		}
+		p.line("%d %s from revision %d", len(r.ChangedPaths), differences, r.Revision)
 	}
 }
 

@@ -122,7 +122,9 @@ func showAdded(p *page, a *added, id string) {
 	p.line("")
 	p.line("Add this to the edge file under nodes, or node %s goes with the next change of that file:", id)
 	p.line("")
-	p.line("%s", strings.TrimRight(a.Entry, "\n"))
+	for line := range strings.Lines(a.Entry) {
+		p.line("%s", strings.TrimSuffix(line, "\n"))
+	}
 }
 
 // joinTTL is --ttl if none is given.

@@ -171,7 +171,7 @@ func TestRefreshOfAStoppedEdge(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "dry_run") || !strings.Contains(out, "nodes[n1].providers[p1].capacity  2    3    live") {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
-	if code, out, _ := run(t, "config", "diff", other, "--data-dir", dir); code != 0 || !strings.Contains(out, "1 differences from revision 1") {
+	if code, out, _ := run(t, "config", "diff", other, "--data-dir", dir); code != 0 || !strings.Contains(out, "1 difference from revision 1") {
 		t.Errorf("%d %s", code, out)
 	}
 	if code, out, _ := run(t, "config", "show", "--data-dir", dir); code != 0 || !strings.Contains(out, "capacity: 2") {

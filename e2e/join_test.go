@@ -211,7 +211,7 @@ func TestAJoinTokenIsUsedOnce(t *testing.T) {
 	if ok {
 		t.Errorf("a second machine joined:\n%s", said)
 	}
-	wantWords(t, "the second machine", said, "another machine has used it", "iopctl nodes token", "did not join")
+	wantWords(t, "the second machine", said, "has been used", "iopctl nodes token", "did not join")
 	if _, err := os.Stat(second.config()); err == nil {
 		t.Error("the second machine has a node file")
 	}

@@ -362,3 +362,18 @@ func TestNothingIsCutWithoutABase(t *testing.T) {
 		}
 	}
 }
+
+// TestAWaiterOfTheSameStep: who is granted a slot by the command that brought him has not waited.
+func TestAWaiterOfTheSameStep(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "e1")
+	s := openAt(t, dir)
+	x := running(t, s, world(1, 1), func([]fsm.Effect) {})
+	time.Sleep(20 * time.Millisecond)
+	if _, err := x.Do(within(t), submit("resp-1")); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	if got := told(t, pastOf(t, dir), Subject{Request: "resp-1"}); !strings.Contains(got, "granted to the waiter (node n1, generation 1) after 0s; ") {
+		t.Errorf("%s", got)
+	}
+}

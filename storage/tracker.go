@@ -132,6 +132,9 @@ func (t *tracker) tellEffect(l Line, cause fsm.Command, f *fsm.Effect) {
 }
 
 func (t *tracker) waited() time.Duration {
+	if !t.alive { // it came with this very command
+		return 0
+	}
 	return time.Duration(t.m.Now() - t.row.EnqueuedAt).Round(time.Millisecond)
 }
 

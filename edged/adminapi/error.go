@@ -44,6 +44,11 @@ func (e *UnreachableError) Error() string {
 
 // Remedy is what the reader can do.
 func (e *UnreachableError) Remedy() string {
+	for _, a := range e.Attempts {
+		if a.Err != nil && strings.Contains(a.Err.Error(), "gave HTTP response to HTTPS client") {
+			return "the admin listener speaks plain text there, as it does on loopback: leave --ca and IOP_CA out"
+		}
+	}
 	return "start edged, or name the admin address that its ready line shows (admin=HOST:PORT) with --edge or IOP_EDGE"
 }
 

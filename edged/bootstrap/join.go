@@ -110,7 +110,7 @@ func (s *Server) redeem(ctx context.Context, token, node [sha256.Size]byte) (*We
 	const cure = "have a new one made: 'iopctl nodes token NODE'"
 	switch {
 	case errors.Is(err, ErrUnknownToken):
-		return nil, &Refusal{Status: http.StatusForbidden, Code: "unknown_token", Message: "this join token is not known, or another machine has used it", Cure: cure}
+		return nil, &Refusal{Status: http.StatusForbidden, Code: "unknown_token", Message: "this join token is not known, or has been used", Cure: cure}
 	case errors.Is(err, ErrExpired):
 		return nil, &Refusal{Status: http.StatusForbidden, Code: "expired", Message: "this join token has expired", Cure: cure}
 	case err != nil:
