@@ -26,7 +26,8 @@ func trickyText() []string {
 func TestEverySplitArrivesUnchanged(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, backend.Options{})
-	w := newWorld(t, shared(b, 4))
+	l := shared(b, 4)
+	w := newWorld(t, l.unmetered())
 	for name, plan := range map[string]backend.Plan{
 		"tricky": {Text: trickyText(), Usage: true}, "comments and CR LF": {Text: trickyText()[:3], Comments: true},
 	} {

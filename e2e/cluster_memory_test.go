@@ -271,6 +271,10 @@ func (x *rush) judgeRefusal(y *try, wrong func(string)) {
 		if a.code() != "in_progress_elsewhere" && !x.excuse(y, any) {
 			wrong("refused, and nothing was done to the cluster")
 		}
+	case "storage_failed":
+		if !x.excuse(y, func(f *fault) bool { return f.breaks && slices.Contains(f.at, y.at) }) {
+			wrong("its disk failed, and nothing was done to it")
+		}
 	case "provider_unavailable", "provider_error", "provider_timeout":
 		if !x.excuse(y, node) {
 			wrong("no provider, and nothing was done to its way")

@@ -209,6 +209,12 @@ func (p *provider) entry() map[string]any {
 	return e
 }
 
+// unmetered is a layout whose edge asks no stream for its usage, so that nothing of a request changes but the model.
+func (l layout) unmetered() layout {
+	l.cluster = map[string]any{"openai": map[string]any{"usage": map[string]any{"tokens": false}}}
+	return l
+}
+
 // nodeFile renders a node's file.
 func nodeFile(id, token string, edges ...string) []byte {
 	return render(map[string]any{"node": map[string]any{"id": id, "token": token, "edges": edges}})

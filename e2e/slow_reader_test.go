@@ -95,7 +95,7 @@ func TestTwentyMiBBodyPasses(t *testing.T) {
 	b := newBackend(t, backend.Options{})
 	l := shared(b, 1)
 	l.threshold = 900_000_000
-	w := newWorld(t, l)
+	w := newWorld(t, l.unmetered())
 	prompt := strings.Repeat("é🙂 \\\"\n", 20<<20/12)
 	a := ask{tag: "big", prompt: prompt}
 	body := a.bytes()
