@@ -55,8 +55,12 @@ func TestSmallWorldOfNewcomers(t *testing.T) {
 	c.Pool.MaxQueue = 4
 	begin := beginning(t, c)
 	for _, m := range []move{
-		{&Admit{Request: "x", Model: "o"}, "e1"}, {&Admit{Request: "y", Model: "o"}, "e1"}, {&Expire{Term: 1}, ""},
-		{&OpenSession{Edge: "e2", Nonce: 1}, ""}, {&RegisterNode{Node: "n1", Instance: 1}, "e2"}, {&NodeReady{Node: "n1", Generation: 2}, "e2"},
+		{&Admit{Request: "x", Model: "o"}, "e1"},
+		{&Admit{Request: "y", Model: "o"}, "e1"},
+		{&Expire{Term: 1}, ""},
+		{&OpenSession{Edge: "e2", Nonce: 1}, ""},
+		{&RegisterNode{Node: "n1", Instance: 1}, "e2"},
+		{&NodeReady{Node: "n1", Generation: 2}, "e2"},
 	} {
 		if err := begin.command(m.command, m.edge); err != nil {
 			t.Fatal(err)
