@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -119,6 +120,25 @@ func progress(x *adminapi.Cluster, id string) (votes bool, state string) {
 	return false, "is no member"
 }
 
+// awaitGone looks until a replica that was taken out is in the list no more: the edge that answers may hear of it later
+// than the leader. It gives up soon, with what it has.
+func awaitGone(ctx context.Context, client *adminapi.Client, x *adminapi.Cluster, id string) *adminapi.Cluster {
+	for range 5 {
+		if !slices.ContainsFunc(x.Members, func(m adminapi.ClusterMember) bool { return m.ID == id }) {
+			return x
+		}
+		select {
+		case <-time.After(memberPoll):
+		case <-ctx.Done():
+			return x
+		}
+		if next, err := client.Cluster(ctx); err == nil {
+			x = next
+		}
+	}
+	return x
+}
+
 func newClusterRemove(g *globals) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
@@ -140,6 +160,7 @@ Refused: the last replica that votes; and one without which the rest has no majo
 			if err != nil {
 				return leaderless(err)
 			}
+			x = awaitGone(c.Context(), client, x, args[0])
 			return g.print(c, x, func(p *page) { showMembers(p, x) })
 		},
 	}
