@@ -57,7 +57,7 @@ func (m *Machine) admitNew(s *session, c *Admit, place Enqueue) Outcome {
 	case why != RefusalNone || chosen != nil || place > 0:
 	case r.who.crowded():
 		why = RefusalPrincipalLimit
-	case m.pending >= m.pool().MaxQueue:
+	case m.pending-m.background >= m.pool().MaxQueue:
 		why = RefusalQueueFull
 	}
 	if why != RefusalNone {

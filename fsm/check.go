@@ -95,7 +95,7 @@ func (m *Machine) checkLeases(c *checker) {
 
 // checkQueue: the lines of the queue hold just the waiters, in order.
 func (m *Machine) checkQueue(c *checker) {
-	seen, long, detached, timed := 0, 0, 0, 0
+	seen, long, detached, timed, background := 0, 0, 0, 0, 0
 	for _, key := range m.laneKeys() {
 		l := m.lanes[key]
 		for _, r := range l.waiters.all() {
@@ -110,6 +110,9 @@ func (m *Machine) checkQueue(c *checker) {
 			if r.state == StateDetached {
 				detached++
 			}
+			if r.response != nil {
+				background++
+			}
 			if at := m.deadline(r); at > 0 {
 				timed++
 				c.that(r.hooks[hookDeadline].key == uint64(at), "waiter %s has deadline %d, filed as %d", r.id, at, r.hooks[hookDeadline].key)
@@ -120,6 +123,7 @@ func (m *Machine) checkQueue(c *checker) {
 	c.that(seen == m.pending, "%d waiters stand in lanes, %d pending", seen, m.pending)
 	c.that(long == m.longPending, "%d long waiters, %d counted", long, m.longPending)
 	c.that(detached == m.detached, "%d detached waiters, %d counted", detached, m.detached)
+	c.that(background == m.background, "%d waiters of background responses, %d counted", background, m.background)
 	c.that(timed == m.deadlines.len(), "%d waiters have a deadline, %d are filed", timed, m.deadlines.len())
 }
 

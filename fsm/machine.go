@@ -52,6 +52,7 @@ type Machine struct {
 	pending     int
 	longPending int
 	detached    int
+	background  int // of pending, those of background responses
 
 	spanNext   Time // the first end of a fence or a startup grace, 0 = none; valid unless spansMoved
 	spansMoved bool

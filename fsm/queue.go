@@ -8,6 +8,9 @@ func (m *Machine) wait(r *request, fit []*candidate, dropped string) {
 	if r.class == ClassLong {
 		m.longPending++
 	}
+	if r.response != nil {
+		m.background++
+	}
 	r.state = StateWaiting
 	if r.session == nil {
 		r.state = StateDetached
@@ -24,6 +27,9 @@ func (m *Machine) unwait(r *request) {
 	m.pending--
 	if r.class == ClassLong {
 		m.longPending--
+	}
+	if r.response != nil {
+		m.background--
 	}
 	if r.state == StateDetached {
 		m.detached--

@@ -244,7 +244,8 @@ func (m *Machine) submit(c *Submit) Outcome {
 	return Outcome{Code: Queued, Enqueue: r.enqueue}
 }
 
-// chance tells whether a new request of the cluster may wait, as for one of a session.
+// chance tells whether a new request of the cluster may wait, as for one of a session. Of each kind max_queue may: what
+// waits for a node that is away for hours must not keep those out who are there now.
 func (m *Machine) chance(mo *model, r *request, fit []*candidate) Refusal {
 	if !r.who.full() && mo.choose(fit, m.cluster, r.class) != nil {
 		return RefusalNone
@@ -255,7 +256,7 @@ func (m *Machine) chance(mo *model, r *request, fit []*candidate) Refusal {
 	switch {
 	case r.who.crowded():
 		return RefusalPrincipalLimit
-	case m.pending >= m.pool().MaxQueue:
+	case m.background >= m.pool().MaxQueue:
 		return RefusalQueueFull
 	}
 	return RefusalNone
@@ -417,12 +418,20 @@ func (m *Machine) forgetOne(c *Forget) Outcome {
 	r := m.requests[RequestID(row.ID)]
 	m.forgetResponse(row)
 	if r != nil && r.response == row {
-		r.response = nil
+		m.unstore(r)
 		if !row.Status.Final() {
 			m.stopRun(r, true)
 		}
 	}
 	return Outcome{Code: Done}
+}
+
+// unstore makes a request that of no response any more.
+func (m *Machine) unstore(r *request) {
+	if r.waits() {
+		m.background--
+	}
+	r.response = nil
 }
 
 // forgetResponse drops a row and its payload.
@@ -432,7 +441,7 @@ func (m *Machine) forgetResponse(row *response) {
 	m.vault.bytes -= row.Bytes
 	m.writes = append(m.writes, Write{Response: row.ID, Drop: true})
 	if r := m.requests[RequestID(row.ID)]; r != nil && r.response == row && row.Status.Final() {
-		r.response = nil
+		m.unstore(r)
 	}
 }
 
