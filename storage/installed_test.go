@@ -75,11 +75,12 @@ func TestJoinByASnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := running(t, one, world(1, 10_000), nil)
-	for i := range 2000 {
+	for i := 0; ; i++ {
 		must(t, x, admit(fmt.Sprint("r", i)), fsm.Granted)
 		if first, _, err := one.bounds(); err == nil && first > 100 {
 			break
 		}
+		time.Sleep(time.Millisecond) // snapshots are looked for twice a second: it shall not take all 10,000 slots until then
 	}
 	c.startThese("e2")
 	if err := one.AddMember(within(t), c.peers()[1]); err != nil {

@@ -64,8 +64,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "the queue's bound is off by one", file: "fsm/admit.go",
-		old: "m.pending >= m.pool().MaxQueue",
-		new: "m.pending > m.pool().MaxQueue",
+		old: "m.pending-m.background >= m.pool().MaxQueue",
+		new: "m.pending-m.background > m.pool().MaxQueue",
 	},
 	{
 		name: "an Expire of an old term counts", file: "fsm/expire.go",
