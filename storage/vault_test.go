@@ -275,7 +275,7 @@ func TestFollowerGetsResponses(t *testing.T) {
 		if first, _, err := l.bounds(); err == nil && first > 100 {
 			break
 		}
-		if i > 2000 {
+		if i > 9000 {
 			t.Fatal("the log is never cut")
 		}
 	}

@@ -30,8 +30,10 @@ func TestPlanOfTheExample(t *testing.T) {
 		Nodes: []fsm.NodeID{"gpu-node", "mac-codex-node"},
 		Providers: []fsm.ProviderConfig{
 			{ID: "codex-cli", Node: "mac-codex-node", Capacity: 0, LongCapacity: fsm.LongUncounted, Enabled: true, Can: fsm.NeedChat},
-			{ID: "gpu-1", Node: "gpu-node", Capacity: 8, LongCapacity: fsm.LongUncounted, Priority: 20, Enabled: true,
-				Can: fsm.AllNeeds | fsm.NeedMessages | fsm.NeedRerank | fsm.NeedScore | fsm.NeedTokenize},
+			{
+				ID: "gpu-1", Node: "gpu-node", Capacity: 8, LongCapacity: fsm.LongUncounted, Priority: 20, Enabled: true,
+				Can: fsm.AllNeeds | fsm.NeedMessages | fsm.NeedRerank | fsm.NeedScore | fsm.NeedTokenize,
+			},
 			{
 				ID: "mac-mlx-vllm", Node: "mac-codex-node", Capacity: 4, LongCapacity: 1, ContextWindow: 131072, Priority: 10,
 				Enabled: true, Can: fsm.AllNeeds | fsm.NeedMessages,
