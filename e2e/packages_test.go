@@ -14,16 +14,20 @@ import (
 	"time"
 )
 
+// coderPackages is the directory of the coding agents' lock file.
+const coderPackages = "coders"
+
 // packages gives a directory that holds the npm packages of the lock file in dir. They are installed once per lock file
 // into the user's cache, without running their scripts, and never into this repository. The test is skipped if they can't
-// be had; with E2E_CLIENTS=1, as in CI, that is a failure.
+// be had; with E2E_CLIENTS=1, as in CI, that is a failure. The coders are only installed, and then have to be there, with
+// E2E_CODERS=1.
 func packages(t *testing.T, dir string) string {
 	t.Helper()
 	at, err := havePackages(t.Context(), dir)
 	switch {
 	case err == nil:
 		return at
-	case os.Getenv("E2E_CLIENTS") == "1":
+	case os.Getenv("E2E_CLIENTS") == "1" && filepath.Base(dir) != coderPackages, os.Getenv("E2E_CODERS") == "1":
 		t.Fatal(err)
 	default:
 		t.Skip("the clients can't be run: ", err)
@@ -49,6 +53,9 @@ func havePackages(ctx context.Context, dir string) (string, error) {
 	at := filepath.Join(cache, "iop", "e2e-"+filepath.Base(dir)+"-"+hex.EncodeToString(sum[:6]))
 	if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) {
 		return at, err
+	}
+	if filepath.Base(dir) == coderPackages && os.Getenv("E2E_CODERS") != "1" {
+		return "", errors.New("they are 800 MB and not there yet; E2E_CODERS=1 installs them")
 	}
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		return "", err
