@@ -4,6 +4,8 @@ package configs
 type Node struct {
 	Node NodeSelf          `json:"node" doc:"Who this node is and whom it dials."`
 	Env  map[string]Secret `json:"env" doc:"Keys of backends by the name that adapters say in api_key_env. A name not given here is looked up in the environment."`
+
+	Commands []string `json:"commands" doc:"Programs that adapters of type cli may start here, each by its name in PATH or its absolute path. Absent: any that the edge's configuration names; []: none."`
 }
 
 // NodeSelf is who a node is and whom it dials.

@@ -3,6 +3,7 @@ package configs
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 const nodeTokenPath = "node.token"
@@ -25,6 +26,7 @@ func (n *Node) check(r *report) {
 	}
 	s.checkPlain(r)
 	s.TLS.check(r)
+	n.checkCommands(r)
 	for _, name := range slices.Sorted(maps.Keys(n.Env)) {
 		path := keyPath("env", name)
 		switch {
@@ -34,6 +36,27 @@ func (n *Node) check(r *report) {
 		case n.Env[name] == "":
 			r.warn(path, "is empty: adapters that name it send no key")
 		}
+	}
+}
+
+// checkCommands takes names and absolute paths. A relative path would mean whatever directory noded is started in.
+func (n *Node) checkCommands(r *report) {
+	const list = "commands"
+	if r.lines[list] > 0 && !r.set[list] && !r.failed(list) {
+		r.problem(list, "has no value: that might mean any program, or none", "list the programs, write [] for none, or remove the key for any")
+	}
+	programs := newUniques(r)
+	for i, program := range n.Commands {
+		at := indexPath(list, i)
+		switch {
+		case r.failed(at):
+			continue
+		case strings.TrimSpace(program) == "" || program == "." || program == "..":
+			r.problem(at, "names no program", "write a program's name or its absolute path; for none at all: commands: []")
+		case strings.ContainsAny(program, `/\`) && !absolute.MatchString(program):
+			r.problem(at, "is a relative path", "write the program's name, to be looked up in PATH, or its absolute path")
+		}
+		programs.add(at, program, "this program", "name each program once")
 	}
 }
 

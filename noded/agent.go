@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"iop/configs"
 	"iop/noded/adapter"
 	"iop/noded/adapter/cli"
 	"iop/proto/nodepb"
@@ -48,7 +50,7 @@ func (b builder) agentPlan(c *nodepb.AdapterConfig) (plan cli.Config, missing []
 	s := agentSettings(c.GetSettings())
 	plan = cli.Config{
 		Command: c.GetCommand(), Prompt: cli.Feed(s["prompt"]), Parser: cli.Parser(s["parser"]), Dialect: cli.Dialect(s["dialect"]),
-		Fields: s.fields(), Scratch: s["scratch"], Keeper: b.keeper,
+		Fields: s.fields(), Scratch: s["scratch"], Keeper: b.keeper, Allowed: b.commands,
 	}
 	if plan.Scratch == "" {
 		plan.Scratch = b.scratch()
@@ -123,5 +125,13 @@ func (b builder) makeAgent(c *nodepb.AdapterConfig) (adapter.Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.Permitted(); err != nil {
+		return nil, err
+	}
 	return a, nil
+}
+
+// hasAgents reports whether a configuration has adapters that start commands.
+func hasAgents(p *nodepb.NodeConfigPayload) bool {
+	return slices.ContainsFunc(p.GetAdapters(), func(a *nodepb.AdapterConfig) bool { return a.GetType() == string(configs.AdapterCLI) })
 }

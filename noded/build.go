@@ -20,6 +20,8 @@ type builder struct {
 	dataDir string   // "" if there is none
 	keeper  []string // of commands: see Keeper
 	rhythm  rhythm   // of the watches
+
+	commands []string // programs that may be started; nil: any
 }
 
 // plan gathers what an adapter is built from. models are the names that its providers serve.

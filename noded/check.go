@@ -22,7 +22,8 @@ type CheckReport struct {
 	Node      string          `json:"node"`
 	Version   string          `json:"version"`
 	Platform  string          `json:"platform"`
-	OK        bool            `json:"ok"` // every edge would take the node, and every provider's backend answers
+	Commands  []string        `json:"commands"` // programs that may be started; null: any
+	OK        bool            `json:"ok"`       // every edge would take the node, and every provider's backend answers
 	Edges     []EdgeCheck     `json:"edges"`
 	Providers []ProviderCheck `json:"providers"` // as the edge with the newest configuration has them
 }
@@ -67,7 +68,7 @@ const checkProbeWait = 5 * time.Second
 // nothing anywhere: a noded of the same name that is running is not disturbed. Call it instead of Run.
 func (d *Daemon) Check(ctx context.Context) *CheckReport {
 	r := &CheckReport{
-		Node: d.config.ID, Version: d.version, Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Node: d.config.ID, Version: d.version, Platform: runtime.GOOS + "/" + runtime.GOARCH, Commands: d.hands.build.commands,
 		Edges: make([]EdgeCheck, len(d.edges.file)), Providers: []ProviderCheck{},
 	}
 	var asking sync.WaitGroup

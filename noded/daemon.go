@@ -59,7 +59,7 @@ func New(o Options) (*Daemon, error) {
 	o = withDefaults(o)
 	d := &Daemon{config: o.Config.Node, version: o.Version, log: o.Logger, stdout: o.Stdout, ready: make(chan struct{})}
 	d.monitor = newMonitor(o.Logger, d.report)
-	d.hands = newHands(builder{keys: o.Config.Env, env: o.Env, dataDir: o.Config.Node.DataDir, keeper: o.Keeper, rhythm: defaultRhythm()}, d.monitor, o.Logger)
+	d.hands = newHands(builder{keys: o.Config.Env, env: o.Env, dataDir: o.Config.Node.DataDir, keeper: o.Keeper, rhythm: defaultRhythm(), commands: o.Config.Commands}, d.monitor, o.Logger)
 	security, err := loadTLS(d.config.TLS)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,7 @@ type hands struct {
 
 	mu     sync.Mutex // one Configure at a time
 	closed bool
+	warned bool // that any program may be started
 }
 
 func newHands(b builder, m *monitor, log *slog.Logger) *hands {
@@ -55,6 +56,10 @@ func (h *hands) Configure(_ context.Context, revision uint64, p *nodepb.NodeConf
 	h.monitor.set(n.watches)
 	old.leave()
 	h.log.Info("configured", "revision", revision, "adapters", len(n.places), "providers", len(n.watches))
+	if h.build.commands == nil && !h.warned && hasAgents(p) {
+		h.warned = true
+		h.log.Warn("any program that the edge's configuration names can be started here; list them under commands: in the node file")
+	}
 	for id, pl := range n.places {
 		if b, ok := pl.station.Adapter.(brokenAdapter); ok {
 			h.log.Error("an adapter can't be built", "adapter", id, "error", b.cause)

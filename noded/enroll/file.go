@@ -47,7 +47,7 @@ func write(path string, w *welcome, token, old string) (*Result, error) {
 			return nil, err
 		}
 	}
-	return r, replace(path, []byte(text(w, r, token)+block(old, "env")))
+	return r, replace(path, []byte(text(w, r, token)+block(old, "commands")+block(old, "env")))
 }
 
 // text is the node file.
@@ -74,12 +74,12 @@ func text(w *welcome, r *Result, token string) string {
 func quote(s string) string { return strconv.Quote(s) }
 
 // block gives a top-level key of a YAML file with all below it, as it stands there; "" if there is none. So the keys of
-// backends, and comments among them, outlive a new token.
+// backends, the programs that may be started, and comments among them, outlive a new token.
 func block(file, key string) string {
 	var b strings.Builder
 	within := false
 	for _, line := range strings.SplitAfter(file, "\n") {
-		top := line != "" && !strings.ContainsAny(line[:1], " \t#\r\n")
+		top := line != "" && (!strings.ContainsAny(line[:1], " \t#\r\n-") || strings.HasPrefix(line, "---")) // a list may stand at its key's own column
 		if top {
 			within = strings.HasPrefix(line, key+":")
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -136,7 +137,7 @@ func TestARefusalIsFinal(t *testing.T) {
 func TestAnotherTokenKeepsTheEnv(t *testing.T) {
 	e := newEdge(t, func(_ int, w http.ResponseWriter) { welcomed(w, `{"node":"gpu-1","edges":["127.0.0.1:7443"]}`) })
 	o := options(t, e)
-	old := "node:\n  id: gpu-1\n  token: old\n  edges: [\"127.0.0.1:1\"]\nenv: # keys\n  # of the backend\n  MLX_KEY: ${MLX}\n\n# end\nlast: 1"
+	old := "node:\n  id: gpu-1\n  token: old\n  edges: [\"127.0.0.1:1\"]\ncommands:\n- codex\n- /opt/agents/x\nenv: # keys\n  # of the backend\n  MLX_KEY: ${MLX}\n\n# end\nlast: 1"
 	if err := os.MkdirAll(filepath.Dir(o.Config), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +152,9 @@ func TestAnotherTokenKeepsTheEnv(t *testing.T) {
 	text, _ := os.ReadFile(r.Config)
 	if !strings.Contains(string(text), "env: # keys\n  # of the backend\n  MLX_KEY: ${MLX}\n") || strings.Contains(string(text), "last:") {
 		t.Errorf("%s", text)
+	}
+	if n, _, err := configs.LoadNode(r.Config, o.Env); err != nil || !slices.Equal(n.Commands, []string{"codex", "/opt/agents/x"}) {
+		t.Errorf("the programs that may be started: %v", err)
 	}
 	if kept, _ := os.ReadFile(r.Old); string(kept) != old {
 		t.Errorf("the old file: %s", kept)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -33,6 +32,9 @@ type Config struct {
 
 	// Keeper is the command line of a program that calls Keep at once. Unix needs it, Windows does not.
 	Keeper []string
+
+	// Allowed are the programs that may be started, each a name that is looked up in PATH or an absolute path. nil: any.
+	Allowed []string
 }
 
 // Feed is how a command gets the prompt.
@@ -168,14 +170,20 @@ func (a *Adapter) Probe(context.Context, string) error {
 // Close does nothing: there is nothing kept between runs.
 func (a *Adapter) Close() {}
 
-// find looks for the program, in PATH if its name has no separator.
-func (a *Adapter) find() (string, error) {
-	path, err := exec.LookPath(a.c.Command[0])
-	if err != nil {
-		return "", fmt.Errorf("find the command: %w", err)
+// Permitted says why the command's program may not be started here: ErrNotListed, wrapped. A program that may be, or that is
+// not there yet, is no error.
+func (a *Adapter) Permitted() error {
+	if _, err := a.permitted(); errors.Is(err, ErrNotListed) {
+		return err
 	}
-	if path, err = filepath.Abs(path); err != nil {
-		return "", fmt.Errorf("find the command: %w", err)
+	return nil
+}
+
+// find looks for the program that may be started.
+func (a *Adapter) find() (string, error) {
+	path, err := a.permitted()
+	if err != nil {
+		return "", err
 	}
 	return path, notShell(path)
 }

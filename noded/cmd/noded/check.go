@@ -80,7 +80,7 @@ func showCheck(w io.Writer, r *noded.CheckReport, output string) error {
 		return e.Encode(r)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "node %s, noded %s, %s\n\n", r.Node, r.Version, r.Platform)
+	fmt.Fprintf(&b, "node %s, noded %s, %s\ncommands: %s\n\n", r.Node, r.Version, r.Platform, commandsText(r.Commands))
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "EDGE\tRESULT\tID\tVERSION\tPROTOCOL\tREVISION\tCLOCK\tLINKED")
 	for _, e := range r.Edges {
@@ -109,6 +109,17 @@ func showCheck(w io.Writer, r *noded.CheckReport, output string) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// commandsText says which programs the edges may have started here.
+func commandsText(list []string) string {
+	switch {
+	case list == nil:
+		return "any that the edge's configuration names (list them under commands: in the node file)"
+	case len(list) == 0:
+		return "none"
+	}
+	return strings.Join(list, ", ")
 }
 
 // tell adds what was wrong with one of them, and the cure.

@@ -15,7 +15,7 @@ import (
 const joinHelp = `Usage: noded join --edge URL [--token TOKEN] [--config FILE]
 
 Makes this machine a node with a join token (iopctl nodes add, iopctl nodes token), and writes the node file, which only this
-user can read. A node file that is there is kept beside it; its env stays. If it was cut off, the same command goes on where it was.
+user can read. A node file that is there is kept beside it; its env and commands stay. If it was cut off, the same command goes on where it was.
 
 Exit codes: 0 joined, 1 the edge could not be reached, 2 bad usage, or the edge refuses.
 
