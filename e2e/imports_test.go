@@ -54,12 +54,13 @@ var arrows = map[string][]string{
 }
 
 // homes are which rooms may import a module of others, by the longest prefix that fits. A tilde stands for the tests of
-// every room, and of e2e all.
+// every room, and of e2e all; before a room, for the tests of that one.
 var homes = map[string][]string{
-	"github.com/spf13/cobra":              {"cli", "cli/cmd/iopctl", "edged/cmd/edged", "noded/cmd/noded"},
-	"github.com/hashicorp":                {"storage"},
-	"go.etcd.io/bbolt":                    {"storage"},
-	"google.golang.org/grpc":              {"edged/nodelink", "edged/peerlink", "noded/edgelink", "proto/nodepb", "proto/peerpb"},
+	"github.com/spf13/cobra": {"cli", "cli/cmd/iopctl", "edged/cmd/edged", "noded/cmd/noded"},
+	"github.com/hashicorp":   {"storage"},
+	"go.etcd.io/bbolt":       {"storage"},
+	// storage: a benchmark asks etcd for leases. Its own client would be one more module for all.
+	"google.golang.org/grpc":              {"edged/nodelink", "edged/peerlink", "noded/edgelink", "proto/nodepb", "proto/peerpb", "~storage"},
 	"google.golang.org/protobuf":          {"proto/nodepb", "proto/peerpb", "proto/recordpb", "storage", "edged", "edged/nodelink", "edged/peerlink", "noded", "noded/edgelink"},
 	"github.com/prometheus/client_golang": {"edged/metrics"},
 	"go.yaml.in/yaml/v3":                  {"configs"},
@@ -103,6 +104,8 @@ func wrongImport(room string, isTest bool, path string) string {
 		case !known:
 			continue
 		case slices.Contains(rooms, room), slices.Contains(rooms, "~") && (isTest || inside(room, "e2e")):
+			return ""
+		case slices.Contains(rooms, "~"+room) && isTest:
 			return ""
 		case slices.Contains(rooms, "~"):
 			return "it is for tests only; use the standard library"
@@ -161,6 +164,8 @@ func TestImportPolicyRefuses(t *testing.T) {
 		{"edged", "go.etcd.io/bbolt", false, "only storage may"},
 		{"storage", "github.com/hashicorp/raft-boltdb/v2", false, ""},
 		{"noded/adapter", "google.golang.org/grpc/codes", false, "only edged/nodelink"},
+		{"storage", "google.golang.org/grpc/credentials/insecure", true, ""},
+		{"storage", "google.golang.org/grpc", false, "only edged/nodelink"},
 		{"cli", "go.yaml.in/yaml/v3", false, "only configs may"},
 		{"configs", "iop/e2e/backend", true, "nobody imports e2e"},
 		{"e2e/wire", "iop/noded/edgelink", true, ""},
