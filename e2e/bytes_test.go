@@ -161,6 +161,7 @@ func TestRawBackends(t *testing.T) {
 		case !c.whole && a.status != 200:
 			a.wantError(t, 502, "provider_error")
 		}
+		w.want(200, ask{tag: "well"}) // in between: five failures at once in a row would degrade the provider
 		w.awaitIdle()
 	}
 	b.SetFor("slow head", backend.Plan{SlowHead: 500_000})
