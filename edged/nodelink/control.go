@@ -45,7 +45,7 @@ func (l *Links) serve(life context.Context, s stream) error {
 		}
 	}
 	l.o.Metrics.LinkRefused(refused.Code)
-	if l.faults.fresh("link refused "+reg.Node+" "+hostOf(conn.Conn.RemoteAddr())+" "+refused.Code, time.Now()) {
+	if l.faults.News("link refused "+reg.Node+" "+refused.Code, conn.Conn.RemoteAddr(), nil) {
 		l.o.Logger.Warn("link: refused", "node", reg.Node, "remote", conn.Conn.RemoteAddr().String(),
 			"code", refused.Code, "cause", refused.Message)
 	}

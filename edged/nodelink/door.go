@@ -11,21 +11,22 @@ import (
 	"syscall"
 	"time"
 
+	"iop/edged/strangers"
 	"iop/proto/nodepb"
 )
 
 // door accepts what nodes dial and sorts it: control connections go to gRPC, for which the door is a listener, data
-// connections to their link. More than MaxPending can't be unproved at once (threshold.go).
+// connections to their link. More than MaxPending can't be unproved at once (package strangers).
 type door struct {
 	links     *Links
 	control   chan net.Conn
 	shutCh    chan struct{}
 	once      sync.Once
-	threshold threshold
+	threshold *strangers.Threshold
 }
 
 func newDoor(l *Links) *door {
-	return &door{links: l, control: make(chan net.Conn), shutCh: make(chan struct{}), threshold: threshold{max: l.o.MaxPending}}
+	return &door{links: l, control: make(chan net.Conn), shutCh: make(chan struct{}), threshold: strangers.NewThreshold(l.o.MaxPending)}
 }
 
 // accept runs until the listener fails or shut.
@@ -45,7 +46,7 @@ func (d *door) accept() error {
 			return err
 		}
 		pause = 5 * time.Millisecond
-		at := d.threshold.enter(raw)
+		at := d.threshold.Enter(raw)
 		if at == nil {
 			_ = raw.Close()
 			continue
@@ -75,12 +76,12 @@ func (d *door) shut() {
 	d.once.Do(func() {
 		close(d.shutCh)
 		_ = d.links.o.Listener.Close()
-		d.threshold.close()
+		d.threshold.Close()
 	})
 }
 
 // sort finds out what a connection is, within HandshakeTimeout.
-func (d *door) sort(raw net.Conn, at *stranger) {
+func (d *door) sort(raw net.Conn, at *strangers.Stranger) {
 	_ = raw.SetDeadline(time.Now().Add(d.links.o.HandshakeTimeout))
 	conn := raw
 	if d.links.o.TLS != nil {
@@ -103,7 +104,7 @@ func (d *door) sort(raw net.Conn, at *stranger) {
 	switch string(preface[:]) {
 	case nodepb.ControlPreface:
 		_ = raw.SetDeadline(time.Time{})
-		c := &controlConn{Conn: conn, raw: raw, head: preface[:], at: at, of: &d.threshold}
+		c := &controlConn{Conn: conn, raw: raw, head: preface[:], at: at, of: d.threshold}
 		select {
 		case d.control <- c:
 		case <-d.shutCh:
@@ -114,16 +115,16 @@ func (d *door) sort(raw net.Conn, at *stranger) {
 			d.drop(raw, at, "data connection refused", err)
 			return
 		}
-		d.threshold.leave(at)
+		d.threshold.Leave(at)
 	default:
 		d.drop(raw, at, "neither a node nor a data connection; is the address right, and TLS set alike on both sides?", nil)
 	}
 }
 
-func (d *door) drop(raw net.Conn, at *stranger, what string, err error) {
+func (d *door) drop(raw net.Conn, at *strangers.Stranger, what string, err error) {
 	_ = raw.Close()
-	if !d.threshold.leave(at) {
-		d.links.faults.tell("node listener: "+what, raw.RemoteAddr(), err)
+	if !d.threshold.Leave(at) && d.links.faults.News(what, raw.RemoteAddr(), err) {
+		d.links.o.Logger.Info("node listener: "+what, "remote", raw.RemoteAddr().String(), "error", err)
 	}
 }
 
@@ -149,8 +150,8 @@ type controlConn struct {
 	net.Conn
 	raw  net.Conn
 	head []byte
-	at   *stranger
-	of   *threshold
+	at   *strangers.Stranger
+	of   *strangers.Threshold
 }
 
 func (c *controlConn) Read(p []byte) (int, error) {
@@ -163,7 +164,7 @@ func (c *controlConn) Read(p []byte) (int, error) {
 }
 
 // proved tells that a node showed its token on it.
-func (c *controlConn) proved() { c.of.leave(c.at) }
+func (c *controlConn) proved() { c.of.Leave(c.at) }
 
 // Close closes what is under TLS, which never blocks.
 func (c *controlConn) Close() error {

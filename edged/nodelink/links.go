@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"iop/edged/strangers"
 	"iop/fsm"
 	"iop/proto/nodepb"
 )
@@ -31,7 +32,7 @@ type Links struct {
 	regs    map[fsm.NodeID]chan struct{}  // held during a node's registration
 	leaving map[*link]struct{}            // lost, their end not yet commanded
 	closing bool                          // Goodbye was said
-	faults  complaints                    // of who was turned away
+	faults  strangers.Complaints          // of who was turned away
 	news    chan struct{}                 // closed and replaced when a node confirmed a configuration or a link came or went
 }
 
@@ -51,7 +52,6 @@ func New(o Options) (*Links, error) {
 		leaving: map[*link]struct{}{},
 		news:    make(chan struct{}),
 	}
-	l.faults.log = o.Logger
 	l.SetFenceTimeout(o.FenceTimeout)
 	return l, nil
 }

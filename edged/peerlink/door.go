@@ -11,21 +11,22 @@ import (
 	"syscall"
 	"time"
 
+	"iop/edged/strangers"
 	"iop/proto/peerpb"
 )
 
 // door accepts what other replicas dial and sorts it: calls go to gRPC, for which the door is a listener, raft's to
-// raft. More than MaxPending can't be unproved at once (threshold.go).
+// raft. More than MaxPending can't be unproved at once (package strangers).
 type door struct {
 	n         *Network
 	calls     chan net.Conn
 	shutCh    chan struct{}
 	once      sync.Once
-	threshold threshold
+	threshold *strangers.Threshold
 }
 
 func newDoor(n *Network) *door {
-	return &door{n: n, calls: make(chan net.Conn), shutCh: make(chan struct{}), threshold: threshold{max: n.o.MaxPending}}
+	return &door{n: n, calls: make(chan net.Conn), shutCh: make(chan struct{}), threshold: strangers.NewThreshold(n.o.MaxPending)}
 }
 
 // accept runs until the listener fails or shut.
@@ -56,13 +57,13 @@ func passing(err error) bool {
 }
 
 func (d *door) admit(raw net.Conn) {
-	at := d.threshold.enter(raw)
+	at := d.threshold.Enter(raw)
 	if at == nil {
 		_ = raw.Close()
 		return
 	}
 	d.n.over.Go(func() {
-		defer d.threshold.leave(at)
+		defer d.threshold.Leave(at)
 		d.sort(raw, at)
 	})
 }
@@ -72,12 +73,12 @@ func (d *door) shut() {
 	d.once.Do(func() {
 		close(d.shutCh)
 		_ = d.n.o.Listener.Close()
-		d.threshold.close()
+		d.threshold.Close()
 	})
 }
 
 // sort finds out what a connection is, within HandshakeTimeout.
-func (d *door) sort(raw net.Conn, at *stranger) {
+func (d *door) sort(raw net.Conn, at *strangers.Stranger) {
 	enliven(raw)
 	_ = raw.SetDeadline(time.Now().Add(d.n.o.HandshakeTimeout))
 	conn, cert, err := d.secure(raw)
@@ -166,16 +167,23 @@ func (d *door) hand(to chan<- net.Conn, c net.Conn) {
 	}
 }
 
-func (d *door) drop(raw net.Conn, at *stranger, what string, err error) {
+func (d *door) drop(raw net.Conn, at *strangers.Stranger, what string, err error) {
 	_ = raw.Close()
-	if d.threshold.leave(at) {
+	if d.threshold.Leave(at) {
 		return
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 		d.n.o.Logger.Debug("cluster listener: "+what, "remote", raw.RemoteAddr().String(), "error", err) // a probe of the port
 		return
 	}
-	d.n.faults.warn(what, raw.RemoteAddr(), err)
+	d.n.complain(what, raw.RemoteAddr(), err)
+}
+
+// complain logs what is wrong with somebody, unless it was said just now.
+func (n *Network) complain(what string, remote net.Addr, err error) {
+	if n.faults.News(what, remote, err) {
+		n.o.Logger.Warn("cluster listener: "+what, "remote", remote.String(), "error", err)
+	}
 }
 
 func foreign(preface []byte) error {

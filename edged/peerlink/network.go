@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"iop/edged/strangers"
 )
 
 // Network is this replica's end of all links to the others. What it sends works from New on; what comes in is taken
@@ -15,7 +17,7 @@ type Network struct {
 	o       Options
 	started time.Time
 	raft    *raftListener
-	faults  complaints
+	faults  strangers.Complaints
 	host    atomic.Pointer[Host]
 	over    sync.WaitGroup // goroutines of doors and peers
 
@@ -32,7 +34,6 @@ func New(o Options) (*Network, error) {
 	}
 	n := &Network{o: o, started: time.Now(), peers: map[string]*peer{}, rafts: map[*raftConn]struct{}{}}
 	n.raft = newRaftListener(o.Listener.Addr())
-	n.faults = complaints{log: o.Logger, said: map[string]bool{}}
 	return n, nil
 }
 

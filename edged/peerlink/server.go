@@ -63,7 +63,7 @@ func (n *Network) receive(ctx context.Context) (metadata.MD, error) {
 		err = n.welcome(h, cert)
 	}
 	if err != nil {
-		n.faults.warn("call refused", p.Addr, err)
+		n.complain("call refused", p.Addr, err)
 		return nil, status.Error(codes.PermissionDenied, err.Error())
 	}
 	return n.header(h.From)

@@ -1,4 +1,4 @@
-package nodelink
+package strangers
 
 import (
 	"net"
@@ -6,27 +6,30 @@ import (
 	"sync"
 )
 
-// threshold is where connections stand that have not proved themselves. There is room for max of them. Whoever comes when
+// Threshold is where connections stand that have not proved themselves. There is room for max of them. Whoever comes when
 // it is full has the oldest one of the host that has the most turned away; a host that has the most itself gets no more.
 // So a stranger that opens connections and says nothing keeps no others out.
-type threshold struct {
+type Threshold struct {
 	max int
 
 	mu       sync.Mutex
-	standing []*stranger // in the order in which they came
+	standing []*Stranger // in the order in which they came
 	shut     bool
 }
 
-// stranger is a connection there.
-type stranger struct {
+// NewThreshold makes room for max connections, from 1.
+func NewThreshold(max int) *Threshold { return &Threshold{max: max} }
+
+// Stranger is a connection there.
+type Stranger struct {
 	conn   net.Conn
 	host   string
 	turned bool // away; guarded by the threshold's lock
 }
 
-// enter returns nil if there is no room, or the threshold is closed. leave must follow.
-func (t *threshold) enter(conn net.Conn) *stranger {
-	s := &stranger{conn: conn, host: hostOf(conn.RemoteAddr())}
+// Enter returns nil if there is no room, or the threshold is closed. Leave must follow.
+func (t *Threshold) Enter(conn net.Conn) *Stranger {
+	s := &Stranger{conn: conn, host: hostOf(conn.RemoteAddr())}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.shut {
@@ -40,7 +43,7 @@ func (t *threshold) enter(conn net.Conn) *stranger {
 }
 
 // makeRoom turns one away for a newcomer from a host.
-func (t *threshold) makeRoom(host string) bool {
+func (t *Threshold) makeRoom(host string) bool {
 	count := map[string]int{}
 	for _, s := range t.standing {
 		count[s.host]++
@@ -51,7 +54,7 @@ func (t *threshold) makeRoom(host string) bool {
 			most = s.host
 		}
 	}
-	i := slices.IndexFunc(t.standing, func(s *stranger) bool { return s.host == most })
+	i := slices.IndexFunc(t.standing, func(s *Stranger) bool { return s.host == most })
 	if most == host || i < 0 {
 		return false
 	}
@@ -61,9 +64,9 @@ func (t *threshold) makeRoom(host string) bool {
 	return true
 }
 
-// leave takes a connection off: it has proved itself, or is gone. It tells whether it had been turned away before. More
-// than one leave does nothing.
-func (t *threshold) leave(s *stranger) (turned bool) {
+// Leave takes a connection off: it has proved itself, or is gone. It tells whether it had been turned away before. More
+// than one Leave does nothing.
+func (t *Threshold) Leave(s *Stranger) (turned bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if i := slices.Index(t.standing, s); i >= 0 {
@@ -72,8 +75,8 @@ func (t *threshold) leave(s *stranger) (turned bool) {
 	return s.turned
 }
 
-// close turns everybody away, and who comes later.
-func (t *threshold) close() {
+// Close turns everybody away, and who comes later.
+func (t *Threshold) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.shut = true
