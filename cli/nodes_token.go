@@ -63,6 +63,9 @@ func (o *joinOptions) mint(c *cobra.Command, client *adminapi.Client, node strin
 		JoinOffer: offer, Token: t.Token, ExpiresIn: o.ttl.String(),
 		Join: fmt.Sprintf("IOP_JOIN_TOKEN=%s noded join --edge %s", t.Token, shQuote(offer.URL)),
 	}
+	if offer.Plaintext && strings.HasPrefix(offer.URL, "http://") {
+		j.Join += " --plaintext"
+	}
 	if offer.ShSHA256 != "" {
 		j.Sh, j.PowerShell = lineSh(offer, t.Token), linePS(offer, t.Token)
 	}

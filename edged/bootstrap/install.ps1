@@ -12,6 +12,7 @@ $ErrorActionPreference = 'Stop'
 $ProgressPreference = 'SilentlyContinue'
 [Net.ServicePointManager]::SecurityProtocol = [Net.ServicePointManager]::SecurityProtocol -bor [Net.SecurityProtocolType]::Tls12
 
+$plaintext = @('@PLAINTEXT@' | Where-Object { $_ }) # whether the edge accepts joining over plain HTTP
 $sums = @'
 @SUMS@
 '@
@@ -67,11 +68,11 @@ finally {
 Say "installed $(& $noded --version) as $noded"
 
 if (-not $token) {
-    Say "not joined, as IOP_JOIN_TOKEN is not set. Later: `$env:IOP_JOIN_TOKEN = '...'; & '$noded' join --edge $Edge --config '$Config'"
+    Say "not joined, as IOP_JOIN_TOKEN is not set. Later: `$env:IOP_JOIN_TOKEN = '...'; & '$noded' join --edge $Edge --config '$Config' $plaintext"
     return
 }
 $env:IOP_JOIN_TOKEN = $token
-try { & $noded join --edge $Edge --config $Config }
+try { & $noded join --edge $Edge --config $Config @plaintext }
 finally { $env:IOP_JOIN_TOKEN = $null }
 if ($LASTEXITCODE -ne 0) { throw "iop: it did not join; noded stays installed as $noded" }
 

@@ -6,6 +6,7 @@
 set -eu
 
 base='@URL@'
+plaintext='@PLAINTEXT@' # whether the edge accepts joining over plain HTTP
 sums='@SUMS@'
 
 say() { printf 'iop: %s\n' "$*"; }
@@ -143,10 +144,10 @@ main() {
 	say "installed $("$noded" --version) as $noded"
 
 	if [ -z "$token" ]; then
-		say "not joined, as IOP_JOIN_TOKEN is not set. Later: IOP_JOIN_TOKEN=... $noded join --edge $base --config $config"
+		say "not joined, as IOP_JOIN_TOKEN is not set. Later: IOP_JOIN_TOKEN=... $noded join --edge $base --config $config $plaintext"
 		exit 0
 	fi
-	IOP_JOIN_TOKEN=$token "$noded" join --edge "$base" --config "$config" || fail "it did not join; noded stays installed as $noded"
+	IOP_JOIN_TOKEN=$token "$noded" join --edge "$base" --config "$config" $plaintext || fail "it did not join; noded stays installed as $noded"
 
 	if [ "$service" = yes ]; then
 		install_service

@@ -34,7 +34,11 @@ func (s *Server) script(name string) (string, error) {
 		text, quote = templatePS, "''"
 	}
 	url := strings.ReplaceAll(s.o.URL, "'", quote)
-	return strings.NewReplacer("@URL@", url, "@SUMS@", strings.Join(lines, "\n")).Replace(text), nil
+	plaintext := ""
+	if s.o.Plaintext {
+		plaintext = "--plaintext"
+	}
+	return strings.NewReplacer("@URL@", url, "@SUMS@", strings.Join(lines, "\n"), "@PLAINTEXT@", plaintext).Replace(text), nil
 }
 
 // Offer says how a new machine comes by noded from here.

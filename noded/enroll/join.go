@@ -20,10 +20,12 @@ import (
 
 // Options are what Join needs.
 type Options struct {
-	Edge   string      // URL of the edge's openai listener; required
-	Token  string      // join token; required
-	Config string      // node file to write; required
-	Env    configs.Env // for ${NAME} in a node file that is there already
+	Edge   string // URL of the edge's openai listener; required
+	Token  string // join token; required
+	Config string // node file to write; required
+	// Plaintext accepts that the join token goes to another machine without TLS.
+	Plaintext bool
+	Env       configs.Env // for ${NAME} in a node file that is there already
 	// Client asks the edge; nil = one that follows no redirect.
 	Client *http.Client
 	// Wait is how long an edge that can't be reached, or can't answer now, is asked again; 0 = 60 s.
@@ -54,6 +56,9 @@ const attemptSuffix = ".joining"
 func Join(ctx context.Context, o Options) (*Result, error) {
 	if o.Edge == "" || o.Token == "" || o.Config == "" {
 		return nil, errors.New("join: an edge, a join token and a file for the configuration are needed")
+	}
+	if err := o.checkPlain(ctx); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(o.Config), 0o755); err != nil {
 		return nil, fmt.Errorf("make the directory of the node file: %w", err)

@@ -167,3 +167,30 @@ func TestAnotherTokenKeepsTheEnv(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenIsNotShownInPlainText: beyond this machine a join token travels by TLS, or because somebody says so; the refusal
+// comes before a byte was sent or written.
+func TestTokenIsNotShownInPlainText(t *testing.T) {
+	for _, c := range []struct {
+		edge      string
+		plaintext bool
+		refused   bool
+	}{
+		{"http://192.0.2.7:8080", false, true}, {"http://[2001:db8::1]:8080", false, true}, {"http://0.0.0.0:8080", false, true},
+		{"http://192.0.2.7:8080", true, false}, {"https://192.0.2.7:8080", false, false},
+		{"http://127.0.0.1:8080", false, false}, {"http://[::1]:8080", false, false}, {"http://localhost:8080", false, false},
+	} {
+		o := Options{Edge: c.edge, Token: "secret", Plaintext: c.plaintext}
+		if err := o.checkPlain(t.Context()); errors.Is(err, ErrPlaintext) != c.refused {
+			t.Errorf("%s, plaintext %v: %v", c.edge, c.plaintext, err)
+		}
+	}
+	config := filepath.Join(t.TempDir(), "new", "node.yaml")
+	_, err := Join(t.Context(), Options{Edge: "http://192.0.2.7:8080", Token: "secret", Config: config})
+	if !errors.Is(err, ErrPlaintext) || !strings.Contains(err.Error(), "--plaintext") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Dir(config)); !os.IsNotExist(err) {
+		t.Errorf("something was written: %v", err)
+	}
+}

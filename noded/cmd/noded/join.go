@@ -12,12 +12,12 @@ import (
 	"iop/noded/enroll"
 )
 
-const joinHelp = `Usage: noded join --edge URL [--token TOKEN] [--config FILE]
+const joinHelp = `Usage: noded join --edge URL [--token TOKEN] [--config FILE] [--plaintext]
 
 Makes this machine a node with a join token (iopctl nodes add, iopctl nodes token), and writes the node file, which only this
 user can read. A node file that is there is kept beside it; its env and commands stay. If it was cut off, the same command goes on where it was.
 
-Exit codes: 0 joined, 1 the edge could not be reached, 2 bad usage, or the edge refuses.
+Exit codes: 0 joined, 1 the edge could not be reached, 2 bad usage, or it is refused.
 
 `
 
@@ -28,6 +28,7 @@ func join(args []string, stdout, stderr io.Writer, env configs.Env) int {
 	set.SetOutput(stderr)
 	set.StringVar(&o.Edge, "edge", "", "URL of the edge's openai listener")
 	set.StringVar(&o.Token, "token", "", "join token (better: IOP_JOIN_TOKEN, which other users can't see)")
+	set.BoolVar(&o.Plaintext, "plaintext", false, "accept that the join token goes to another machine over plain HTTP")
 	set.StringVar(&o.Config, "config", "", "node file to write (or IOP_CONFIG; else node.yaml)")
 	set.DurationVar(&o.Wait, "wait", 0, "how long an edge that does not answer is asked again (default 1m)")
 	set.Usage = func() {
@@ -60,7 +61,7 @@ func join(args []string, stdout, stderr io.Writer, env configs.Env) int {
 	r, err := enroll.Join(context.Background(), o)
 	var no *enroll.Refused
 	switch {
-	case errors.As(err, &no):
+	case errors.As(err, &no), errors.Is(err, enroll.ErrPlaintext):
 		return refuse(stderr, fmt.Errorf("noded join: %w", err))
 	case err != nil:
 		_, _ = fmt.Fprintln(stderr, "noded join:", err)
