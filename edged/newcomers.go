@@ -2,10 +2,7 @@ package edged
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/hex"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,10 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"iop/configs"
 	"iop/edged/adminapi"
 	"iop/edged/bootstrap"
-	"iop/edged/refresh"
 	"iop/fsm"
 )
 
@@ -98,60 +93,6 @@ func (d *Daemon) welcome(node fsm.NodeID) (*bootstrap.Welcome, error) {
 	var err error
 	w.CA, err = privateAuthority(d.self.TLS.Cert, d.self.TLS.ClientCA, d.self.Cluster.CA)
 	return w, err
-}
-
-// privateAuthority gives the authority of a certificate that systems don't know, as PEM. It is looked for in the chain, then
-// in the other files. "" = the system's authorities have signed it, or none of these holds it.
-func privateAuthority(chainFile string, others ...string) (string, error) {
-	chain, err := certificates(chainFile)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("edge.tls.cert: %w", err)
-	case len(chain) == 0:
-		return "", fmt.Errorf("edge.tls.cert: %s holds no certificate", chainFile)
-	}
-	between := x509.NewCertPool()
-	for _, c := range chain[1:] {
-		between.AddCert(c)
-	}
-	if _, err := chain[0].Verify(x509.VerifyOptions{Intermediates: between}); err == nil {
-		return "", nil
-	}
-	candidates := []*x509.Certificate{chain[len(chain)-1]}
-	for _, file := range others {
-		more, err := certificates(file)
-		if err != nil {
-			return "", fmt.Errorf("find the authority of edge.tls.cert: %w", err)
-		}
-		candidates = append(candidates, more...)
-	}
-	for _, c := range candidates {
-		roots := x509.NewCertPool()
-		roots.AddCert(c)
-		own := c.Issuer.String() == c.Subject.String() // else it is in between
-		if _, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between}); err == nil && own {
-			return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})), nil
-		}
-	}
-	return "", nil
-}
-
-// certificates reads a PEM file; of no file there are none.
-func certificates(file string) ([]*x509.Certificate, error) {
-	if file == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var out []*x509.Certificate
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if c, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" {
-			out = append(out, c)
-		}
-	}
-	return out, nil
 }
 
 // nodeAddress is where nodes dial this edge: as advertised, else the listener's, with this machine's name for all addresses.
@@ -252,53 +193,4 @@ func (d *Daemon) joinOffer(q adminapi.JoinRequest) *adminapi.JoinOffer {
 		out.Builds = append(out.Builds, adminapi.Build(b))
 	}
 	return out
-}
-
-// addNode is POST /nodes: it adds a node to what runs, as a refresh whose file differs in nothing else would.
-func (d *Daemon) addNode(ctx context.Context, q adminapi.NodeRequest) (*adminapi.RefreshReport, error) {
-	if err := d.changeable(ctx); err != nil {
-		return nil, err
-	}
-	running := d.running()
-	report := refresh.NewReport()
-	report.Revision, report.DryRun = uint64(running.Revision), q.DryRun
-	node, warnings, err := configs.ParseCatalogNode(q.Fragment, "node", q.ID, q.Alias)
-	if err != nil {
-		return faulty(report, err)
-	}
-	refresh.Warn(report, warnings)
-	cluster, err := configs.ParseCluster(running.Cluster.Canonical())
-	if err != nil {
-		return nil, err
-	}
-	for i := range cluster.Nodes {
-		if cluster.Nodes[i].ID == node.ID {
-			return nil, &adminapi.Error{
-				Code: "node_exists", Message: "the configuration has a node " + node.ID + " already",
-				Cure: "for a token: iopctl nodes token " + node.ID + "; to change it, edit the edge file", Status: http.StatusConflict,
-			}
-		}
-	}
-	cluster.Nodes = append(cluster.Nodes, *node)
-	if err := cluster.Validate(); err != nil {
-		return faulty(report, err)
-	}
-	// Not from the file: so the file on disk stays the one that this edge has offered.
-	request := adminapi.RefreshRequest{DryRun: q.DryRun, File: []byte("added")}
-	a, err := d.take(ctx, request, &configs.Edge{Edge: *d.self, Cluster: *cluster}, running.Revision, "nodes add")
-	if err != nil {
-		return nil, err
-	}
-	a.Report.DryRun, a.Report.Warnings = q.DryRun, report.Warnings
-	return a.Report, nil
-}
-
-// faulty makes the report that of a faulty node; other errors stay errors.
-func faulty(report *adminapi.RefreshReport, err error) (*adminapi.RefreshReport, error) {
-	var problems *configs.Problems
-	if !errors.As(err, &problems) {
-		return nil, err
-	}
-	refresh.Invalid(report, problems)
-	return report, nil
 }

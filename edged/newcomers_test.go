@@ -10,17 +10,20 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"iop/configs"
 	"iop/edged/adminapi"
+	"iop/fsm"
 )
 
 const newNode = `{ alias: New, adapters: [ { id: a2, type: demo } ], providers: [ { id: p2, type: demo, adapter: a2, models: [s2], capacity: 1 } ] }`
@@ -175,6 +178,27 @@ func TestPrivateAuthority(t *testing.T) {
 		if err != nil || got != c.want {
 			sum := sha256.Sum256([]byte(got))
 			t.Errorf("%s: %s %v", name, hex.EncodeToString(sum[:4]), err)
+		}
+	}
+}
+
+// TestNodesAddedAtTheSameTime: changes that have nothing to do with each other are no conflict.
+func TestNodesAddedAtTheSameTime(t *testing.T) {
+	r := start(t, t.TempDir(), newFile())
+	const nodes = 8
+	var adding sync.WaitGroup
+	for i := range nodes {
+		adding.Go(func() {
+			report, err := r.addNode(t.Context(), adminapi.NodeRequest{ID: fmt.Sprint("new-", i)})
+			if err != nil || report.Result != adminapi.RefreshApplied {
+				t.Errorf("node %d: %+v, %v", i, report, err)
+			}
+		})
+	}
+	adding.Wait()
+	for i := range nodes {
+		if _, known := r.view.Node(fsm.NodeID(fmt.Sprint("new-", i))); !known {
+			t.Errorf("node %d is not there", i)
 		}
 	}
 }
