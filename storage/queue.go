@@ -1,8 +1,6 @@
 package storage
 
 import (
-	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,18 +15,6 @@ const (
 
 // itemCost is what a queued command counts for beside its bytes.
 const itemCost = 64
-
-// lane is what one session has under way. Session 0 (no session) has one too; its numbers only tell batches apart.
-type lane struct {
-	id     fsm.SessionID
-	next   uint64 // number of the next batch
-	queued []*batch
-	flight []*batch // taken, no outcome yet, by number
-	ended  error    // set once nothing more is taken; what proposals are answered with
-	listed bool     // it is in queue.lanes
-
-	undelivered int // batches queued, in flight, or on their way to the receivers
-}
 
 // queue holds commands from being proposed to having their outcome. All of it is bounded: new requests by queueBytesMax,
 // everything else because a request, waiter or link proposes only a few commands and waits for their outcomes.
@@ -157,14 +143,6 @@ func (q *queue) behind() bool {
 	return late()
 }
 
-// open returns the batch that the next command joins, nil if there is none.
-func (l *lane) open() *batch {
-	if len(l.queued) == 0 || l.queued[len(l.queued)-1].full() {
-		return nil
-	}
-	return l.queued[len(l.queued)-1]
-}
-
 // state tells what there is to take: nothing; only releases that nobody waits for, the oldest since then; or more.
 func (q *queue) state() (any, hurry bool, since time.Duration) {
 	q.mu.Lock()
@@ -267,150 +245,6 @@ func (q *queue) shift() *batch {
 	return b
 }
 
-// lost puts batches back whose outcome is unknown. They keep their numbers, so that nothing is done twice. Those of other
-// replicas are sent again by these.
-func (q *queue) lost(batches []*batch) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, b := range batches {
-		if b.foreign == nil && q.flight[batchKey{b.lane.id, b.seq}] == b && !slices.Contains(q.again, b) { // else its outcome came after all
-			q.again = append(q.again, b)
-		}
-	}
-	sortBatches(q.again)
-	q.wake()
-}
-
-// resend puts everything under way back if any of it was sent longer ago than that and has no outcome.
-func (q *queue) resend(after time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if after > 0 {
-		if len(q.again) > 0 || len(q.flight) == 0 {
-			return
-		}
-		late := false
-		now := q.clock()
-		for _, b := range q.flight {
-			late = late || now-b.sent > after
-		}
-		if !late {
-			return
-		}
-	}
-	q.again = q.again[:0]
-	for _, b := range q.flight {
-		if b.sum != 0 { // else it is just being sent for the first time
-			q.again = append(q.again, b)
-		}
-	}
-	sortBatches(q.again)
-	if len(q.again) > 0 {
-		q.wake()
-	}
-}
-
-// gap has everything of a session that is under way sent again, in order: the log has a later batch than the machine
-// expects, so one before got lost on its way.
-func (q *queue) gap(session fsm.SessionID, seq, sum uint64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	b := q.flight[batchKey{session, seq}]
-	if b == nil || b.sum != sum || slices.Contains(q.again, b) {
-		return
-	}
-	for _, x := range b.lane.flight {
-		if x.sum != 0 && !slices.Contains(q.again, x) {
-			q.again = append(q.again, x)
-		}
-	}
-	sortBatches(q.again)
-	q.wake()
-}
-
-// setForwarding says who takes what is queued: the forwarder, or the batcher.
-func (q *queue) setForwarding(on bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.forwarding == on {
-		return
-	}
-	q.forwarding = on
-	if on {
-		q.foreign, q.foreignBytes = nil, 0 // sent when this replica led: the others send them again, to the next leader
-	}
-	q.wake()
-}
-
-// led says whether there is a leader.
-func (q *queue) led(yes bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.noLeader = !yes
-	if yes {
-		q.refusing, q.ledSince = false, q.clock()
-	}
-}
-
-// answered returns the batch that an applied one belongs to, nil if it is not of this process or was answered before.
-func (q *queue) answered(session fsm.SessionID, seq, sum uint64) *batch {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	key := batchKey{session, seq}
-	b := q.flight[key]
-	if b == nil || b.sum != sum {
-		return nil
-	}
-	delete(q.flight, key)
-	q.again = without(q.again, b)
-	b.lane.flight = without(b.lane.flight, b)
-	return b
-}
-
-func without(list []*batch, b *batch) []*batch {
-	if i := slices.Index(list, b); i >= 0 {
-		return slices.Delete(list, i, i+1)
-	}
-	return list
-}
-
-// delivered tells that a batch's receivers were called.
-func (q *queue) delivered(b *batch) {
-	q.mu.Lock()
-	q.bytes -= b.queued
-	b.lane.undelivered--
-	q.undelivered--
-	if len(q.draining) > 0 {
-		q.settleDrains()
-	}
-	q.mu.Unlock()
-}
-
-// end has a lane take nothing more and returns what it had queued, in order. What is in flight gets its outcome.
-func (q *queue) end(l *lane, why error) []*batch {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if l.ended == nil {
-		l.ended = why
-	}
-	return q.unqueue(l)
-}
-
-func (q *queue) unqueue(l *lane) []*batch {
-	out := l.queued
-	for _, b := range out {
-		if b.hurry {
-			q.hurried--
-		}
-	}
-	l.queued = nil
-	if l.listed {
-		l.listed = false
-		q.lanes = slices.DeleteFunc(q.lanes, func(other *lane) bool { return other == l })
-	}
-	return out
-}
-
 // close has nothing taken any more. With all it returns everything under way: what is in flight, then what is queued.
 func (q *queue) close(why error, all bool) []*batch {
 	q.mu.Lock()
@@ -432,46 +266,6 @@ func (q *queue) close(why error, all bool) []*batch {
 		out = append(out, q.unqueue(q.lanes[0])...)
 	}
 	return out
-}
-
-// drain has a lane take nothing more and waits until all that it had under way was answered. A nil lane is all of them.
-func (q *queue) drain(ctx context.Context, l *lane) error {
-	q.mu.Lock()
-	if l != nil && l.ended == nil {
-		l.ended = ErrSessionEnded
-	}
-	empty := make(chan struct{})
-	d := &drained{lane: l, empty: empty}
-	q.draining = append(q.draining, d)
-	q.settleDrains()
-	q.wake()
-	q.mu.Unlock()
-	select {
-	case <-empty:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// drained waits for a lane, or all, to have nothing under way.
-type drained struct {
-	lane  *lane
-	empty chan struct{}
-}
-
-// settleDrains tells those who wait for nothing to be under way. Call with mu held.
-func (q *queue) settleDrains() {
-	q.draining = slices.DeleteFunc(q.draining, func(d *drained) bool {
-		busy := q.undelivered > 0 || len(q.lanes) > 0
-		if d.lane != nil {
-			busy = d.lane.undelivered > 0
-		}
-		if !busy {
-			close(d.empty)
-		}
-		return !busy
-	})
 }
 
 func (q *queue) figures() (bytes int64, overloaded uint64) {

@@ -176,9 +176,14 @@ func TestTokenIsNotShownInPlainText(t *testing.T) {
 		plaintext bool
 		refused   bool
 	}{
-		{"http://192.0.2.7:8080", false, true}, {"http://[2001:db8::1]:8080", false, true}, {"http://0.0.0.0:8080", false, true},
-		{"http://192.0.2.7:8080", true, false}, {"https://192.0.2.7:8080", false, false},
-		{"http://127.0.0.1:8080", false, false}, {"http://[::1]:8080", false, false}, {"http://localhost:8080", false, false},
+		{"http://192.0.2.7:8080", false, true},
+		{"http://[2001:db8::1]:8080", false, true},
+		{"http://0.0.0.0:8080", false, true},
+		{"http://192.0.2.7:8080", true, false},
+		{"https://192.0.2.7:8080", false, false},
+		{"http://127.0.0.1:8080", false, false},
+		{"http://[::1]:8080", false, false},
+		{"http://localhost:8080", false, false},
 	} {
 		o := Options{Edge: c.edge, Token: "secret", Plaintext: c.plaintext}
 		if err := o.checkPlain(t.Context()); errors.Is(err, ErrPlaintext) != c.refused {
