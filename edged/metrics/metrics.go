@@ -83,9 +83,9 @@ func New() *Metrics {
 	return m
 }
 
-// Handler serves the metrics in the format that the scraper asks for.
+// Handler serves the metrics in the format that the scraper asks for. In OpenMetrics histograms have exemplars.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
 // Opened counts a client's request that has begun; Closed one that has ended.
