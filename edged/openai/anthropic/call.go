@@ -1,8 +1,10 @@
 package anthropic
 
+import "iop/edged/openai/pieces"
+
 // call takes a piece of a tool's call. The first call that comes is streamed; those beside it wait for its end, since
 // blocks come one after another and chat may mix the pieces of calls.
-func (r *Run) call(index int, d *callDelta) {
+func (r *Run) call(index int, d *pieces.Call) {
 	c := r.callOf(index)
 	if c.id == "" {
 		c.id = d.ID

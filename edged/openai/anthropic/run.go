@@ -3,7 +3,12 @@ package anthropic
 import (
 	"encoding/json"
 	"slices"
+
+	"iop/edged/openai/pieces"
 )
+
+// callsMax bounds the arguments of calls that wait for their turn, in bytes.
+const callsMax = 32 << 20
 
 // Run makes one message of what a backend answers. It is used by one goroutine.
 type Run struct {
@@ -14,7 +19,7 @@ type Run struct {
 	finish string
 	stop   string // the sequence that ended it, if the backend says so
 
-	frames  frames
+	frames  pieces.Frames
 	out     []byte
 	started bool
 	done    bool
@@ -98,5 +103,3 @@ func theirs(raw json.RawMessage) string {
 	}
 	return e.Message
 }
-
-func isError(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+
+	"iop/edged/openai/pieces"
 )
 
 // Stream takes the next bytes of a chat stream and gives those of the stream of messages. They are valid until the next
 // call. Comments pass as they are: they are signs of life.
 func (r *Run) Stream(p []byte) []byte {
 	r.out = r.out[:0]
-	if r.failed == nil && !r.frames.write(p, r.frame, r.comment) {
+	if r.failed == nil && !r.frames.Write(p, r.frame, r.comment) {
 		r.broken("The provider sent an event that is too large.")
 	}
 	return r.out
@@ -56,17 +58,17 @@ func (r *Run) frame(data []byte) {
 		r.done = true
 		return
 	}
-	var c chunk
+	var c pieces.Chunk
 	if json.Unmarshal(data, &c) != nil {
 		r.broken("The provider sent an event that can't be read.")
 		return
 	}
-	if isError(c.Error) {
+	if c.Failed() {
 		r.broken(theirs(c.Error))
 		return
 	}
-	if c.Usage != nil {
-		r.usage = c.Usage.usage()
+	if u := c.Counted(); u != nil {
+		r.usage = readUsage(u)
 	}
 	r.start()
 	for i := range c.Choices {
@@ -74,11 +76,7 @@ func (r *Run) frame(data []byte) {
 		if ch.Index != 0 {
 			continue
 		}
-		d := ch.Delta
-		if d == nil {
-			d = ch.Message
-		}
-		if d != nil {
+		if d := ch.Added(); d != nil {
 			r.delta(d)
 		}
 		r.stopped(ch.Finish, ch.Stopped)
@@ -105,8 +103,8 @@ func (r *Run) appendUsage(b []byte) []byte {
 	return append(strconv.AppendInt(append(b, `,"output_tokens":`...), u.Output, 10), '}')
 }
 
-func (r *Run) delta(d *delta) {
-	if t := d.thought(); t != "" {
+func (r *Run) delta(d *pieces.Delta) {
+	if t := d.Thought(); t != "" {
 		if r.kind != blockThinking {
 			r.open(blockThinking, `{"type":"thinking","thinking":"","signature":""}`)
 		}

@@ -3,6 +3,8 @@ package anthropic
 import (
 	"encoding/json"
 	"errors"
+
+	"iop/edged/openai/pieces"
 )
 
 type reply struct {
@@ -34,11 +36,11 @@ var (
 
 // Whole makes a message of an answer that is no stream.
 func (r *Run) Whole(chat []byte) ([]byte, error) {
-	var c chunk
+	var c pieces.Chunk
 	if err := json.Unmarshal(chat, &c); err != nil {
 		return nil, errUnreadable
 	}
-	if isError(c.Error) {
+	if c.Failed() {
 		return nil, errors.New(theirs(c.Error))
 	}
 	if len(c.Choices) == 0 || c.Choices[0].Message == nil {
@@ -50,8 +52,8 @@ func (r *Run) Whole(chat []byte) ([]byte, error) {
 		r.calls = append(r.calls, &call{index: i})
 	}
 	r.stopped(first.Finish, first.Stopped)
-	if c.Usage != nil {
-		r.usage = c.Usage.usage()
+	if u := c.Counted(); u != nil {
+		r.usage = readUsage(u)
 	}
 	why := r.reason()
 	m.Reason, m.Usage = &why, r.usage
@@ -61,9 +63,9 @@ func (r *Run) Whole(chat []byte) ([]byte, error) {
 	return json.Marshal(&m)
 }
 
-func contentOf(d *delta) []replyBlock {
+func contentOf(d *pieces.Delta) []replyBlock {
 	list := []replyBlock{}
-	if t := d.thought(); t != "" {
+	if t := d.Thought(); t != "" {
 		list = append(list, replyBlock{Type: "thinking", Thinking: &t, Signature: new(string)})
 	}
 	if t := d.Content + d.Refusal; t != "" || len(d.ToolCalls) == 0 {

@@ -3,11 +3,13 @@ package respond
 import (
 	"encoding/json"
 	"strconv"
+
+	"iop/edged/openai/pieces"
 )
 
 // call takes a piece of a call of a function. Calls stay open until the answer ends, since some backends write several
 // of them by turns.
-func (r *Run) call(index int, d *callDelta) {
+func (r *Run) call(index int, d *pieces.Call) {
 	if !r.grown(len(d.Function.Arguments)) {
 		return
 	}

@@ -3,101 +3,9 @@ package respond
 import (
 	"bytes"
 	"encoding/json"
+
+	"iop/edged/openai/pieces"
 )
-
-// frames cuts an event stream (WHATWG HTML 9.2.6) into the data of its events, wherever the network has cut it.
-type frames struct {
-	line []byte // the line at hand, if it came in pieces
-	data []byte // of the event at hand
-	has  bool   // it has data
-	cr   bool   // the last byte was a CR that ended a line
-}
-
-// write takes the next bytes and calls each for the data of every event that is whole, and comment for every comment.
-// false: an event is too large.
-func (f *frames) write(p []byte, each func(data []byte), comment func()) bool {
-	for len(p) > 0 {
-		if f.cr && p[0] == '\n' {
-			p = p[1:]
-		}
-		f.cr = false
-		end := bytes.IndexAny(p, "\r\n")
-		if end < 0 {
-			f.line = append(f.line, p...)
-			return len(f.line)+len(f.data) <= frameMax
-		}
-		line := p[:end]
-		if len(f.line) > 0 {
-			f.line = append(f.line, line...)
-			line = f.line
-		}
-		if len(line)+len(f.data) > frameMax {
-			return false
-		}
-		f.cr = p[end] == '\r'
-		p = p[end+1:]
-		if len(line) > 0 && line[0] == ':' {
-			comment()
-		} else {
-			f.ended(line, each)
-		}
-		f.line = f.line[:0]
-	}
-	return true
-}
-
-// ended takes a whole line.
-func (f *frames) ended(line []byte, each func(data []byte)) {
-	if len(line) == 0 {
-		if f.has {
-			each(f.data)
-		}
-		f.data, f.has = f.data[:0], false
-		return
-	}
-	rest, ok := bytes.CutPrefix(line, []byte("data"))
-	if !ok || len(rest) > 0 && rest[0] != ':' {
-		return // another field
-	}
-	if f.has {
-		f.data = append(f.data, '\n')
-	}
-	rest = bytes.TrimPrefix(rest, []byte(":"))
-	f.data, f.has = append(f.data, bytes.TrimPrefix(rest, []byte(" "))...), true
-}
-
-// chunk is a piece of a chat stream, or a whole answer.
-type chunk struct {
-	Choices []choice        `json:"choices"`
-	Usage   json.RawMessage `json:"usage"`
-	Error   json.RawMessage `json:"error"`
-}
-
-type choice struct {
-	Index    int       `json:"index"`
-	Delta    *delta    `json:"delta"`
-	Message  *delta    `json:"message"`
-	Finish   string    `json:"finish_reason"`
-	Logprobs *logprobs `json:"logprobs"`
-}
-
-type delta struct {
-	Content   string      `json:"content"`
-	Refusal   string      `json:"refusal"`
-	Reasoning string      `json:"reasoning_content"`
-	Thinking  string      `json:"reasoning"` // what some servers call it
-	ToolCalls []callDelta `json:"tool_calls"`
-}
-
-type callDelta struct {
-	Index    *int     `json:"index"`
-	ID       string   `json:"id"`
-	Function function `json:"function"`
-}
-
-type logprobs struct {
-	Content []json.RawMessage `json:"content"`
-}
 
 // frame takes the data of an event.
 func (r *Run) frame(data []byte) {
@@ -113,7 +21,7 @@ func (r *Run) frame(data []byte) {
 		r.relay(data)
 		return
 	}
-	var c chunk
+	var c pieces.Chunk
 	if err := json.Unmarshal(data, &c); err != nil {
 		r.broken(codeServer, "The provider sent an event that can't be read.")
 		return
@@ -123,7 +31,7 @@ func (r *Run) frame(data []byte) {
 
 // comment takes a provider's sign of life: a model that reads a long prompt says nothing else for minutes, and agents take
 // no comment for one. Once it has begun to answer, its words are signs enough.
-func (r *Run) comment() {
+func (r *Run) comment([]byte) {
 	if len(r.outputs) == 0 && !r.done && r.failure == nil {
 		r.events = append(r.events, r.Waiting())
 	}
@@ -135,7 +43,7 @@ func (r *Run) readWhole() {
 		r.relayWhole(r.whole)
 		return
 	}
-	var c chunk
+	var c pieces.Chunk
 	if err := json.Unmarshal(r.whole, &c); err != nil {
 		r.broken(codeServer, "The provider's answer can't be read.")
 		return
@@ -148,24 +56,20 @@ func (r *Run) readWhole() {
 	r.done = true // not every server says why it stopped
 }
 
-func (r *Run) chunk(c *chunk) {
-	if len(c.Error) > 0 && string(c.Error) != "null" {
+func (r *Run) chunk(c *pieces.Chunk) {
+	if c.Failed() {
 		r.broken(theirs(c.Error))
 		return
 	}
-	if len(c.Usage) > 0 && c.Usage[0] == '{' {
-		r.usage = readUsage(c.Usage)
+	if u := c.Counted(); u != nil {
+		r.usage = readUsage(u)
 	}
 	for i := range c.Choices {
 		ch := &c.Choices[i]
 		if ch.Index != 0 {
 			continue
 		}
-		d := ch.Delta
-		if d == nil {
-			d = ch.Message
-		}
-		if d != nil {
+		if d := ch.Added(); d != nil {
 			r.delta(d, ch.Logprobs)
 		}
 		if ch.Finish != "" {
@@ -194,12 +98,8 @@ func theirs(raw json.RawMessage) (code, message string) {
 }
 
 // delta takes what a piece adds.
-func (r *Run) delta(d *delta, l *logprobs) {
-	thought := d.Reasoning
-	if thought == "" {
-		thought = d.Thinking
-	}
-	if thought != "" {
+func (r *Run) delta(d *pieces.Delta, l *pieces.Logprobs) {
+	if thought := d.Thought(); thought != "" {
 		r.add(typeReasoning, r.thoughtPart(), thought, nil)
 	}
 	if d.Content != "" || l != nil && len(l.Content) > 0 {

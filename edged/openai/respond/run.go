@@ -2,6 +2,8 @@ package respond
 
 import (
 	"encoding/json"
+
+	"iop/edged/openai/pieces"
 )
 
 // Run makes one response of what a backend answers. It is used by one goroutine.
@@ -26,7 +28,7 @@ type Run struct {
 	relays bool            // the answer is a response already
 	theirs json.RawMessage // that response, when it has ended
 	stream bool
-	frames frames
+	frames pieces.Frames
 	whole  []byte // an answer that is no stream
 	events []Event
 	ended  int64
@@ -35,11 +37,8 @@ type Run struct {
 // Failure is why a response failed.
 type Failure struct{ Code, Message string }
 
-// Bounds of an answer.
-const (
-	frameMax  = 8 << 20  // one event of a stream
-	answerMax = 32 << 20 // a whole answer, or all that a stream says
-)
+// answerMax bounds a whole answer, or all that a stream says, in bytes.
+const answerMax = 32 << 20
 
 // Codes of failures of ours.
 const (
@@ -82,7 +81,7 @@ func (r *Run) Write(p []byte) []Event {
 	switch {
 	case r.failure != nil || r.done:
 	case r.stream:
-		if !r.frames.write(p, r.frame, r.comment) {
+		if !r.frames.Write(p, r.frame, r.comment) {
 			r.broken(codeTooMuch, "The provider sent an event that is too large.")
 		}
 	case len(r.whole)+len(p) > answerMax:
