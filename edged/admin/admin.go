@@ -56,6 +56,8 @@ type Options struct {
 	Cluster Cluster
 	// Metrics serves GET /metrics; nil = 404.
 	Metrics http.Handler
+	// Page serves GET / and below /ui/ without a token: it holds nothing of the edge. nil = 404.
+	Page http.Handler
 	// Token is demanded as a bearer token of every call but GET /healthz; "" = none is.
 	Token string
 	// Address is where the admin listener listens (HOST:PORT). On a loopback address, calls under a foreign Host are
@@ -128,6 +130,10 @@ func (a *api) routes() http.Handler {
 	}
 	if a.Cluster != nil {
 		a.clusterRoutes(mux)
+	}
+	if a.Page != nil {
+		mux.Handle("/{$}", readOnly(a.Page))
+		mux.Handle("/ui/", readOnly(a.Page))
 	}
 	if a.Metrics != nil {
 		mux.Handle("/metrics", readOnly(a.Metrics))

@@ -65,7 +65,7 @@ func (g *guard) refuse(r *http.Request) *adminapi.Error {
 			Cure:    "open the admin address itself, or use iopctl or curl",
 			Status:  http.StatusForbidden,
 		}
-	case g.locked && r.URL.Path != "/healthz" && !g.hasToken(r):
+	case g.locked && !open(r.URL.Path) && !g.hasToken(r):
 		return &adminapi.Error{
 			Code:    "unauthorized",
 			Message: "the admin token is missing or wrong",
@@ -74,6 +74,11 @@ func (g *guard) refuse(r *http.Request) *adminapi.Error {
 		}
 	}
 	return nil
+}
+
+// open tells of what needs no token: whether the edge lives, and the page, which holds nothing before it has shown one.
+func open(path string) bool {
+	return path == "/healthz" || path == "/" || strings.HasPrefix(path, "/ui/")
 }
 
 func (g *guard) knownHost(hostport string) bool {

@@ -120,9 +120,7 @@ func (c *Client) backup(ctx context.Context, b base, to io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", b.address, err)
 	}
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
-	}
+	c.introduce(req)
 	res, err := c.http.Do(req)
 	if err != nil {
 		return plainCause(err)
