@@ -70,7 +70,7 @@ func (m *Model) checkCandidate(r *report, path, id string, providers catalog) {
 }
 
 func didYouMean(name string, known []string, otherwise string) string {
-	if near := nearest(name, known); near != "" {
+	if near := Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %s? Else %s", near, otherwise)
 	}
 	return otherwise

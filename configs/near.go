@@ -2,8 +2,8 @@ package configs
 
 import "slices"
 
-// nearest gives the known name that looks most like name, or "" if none does.
-func nearest(name string, known []string) string {
+// Nearest gives the known name that looks most like name, or "" if none does.
+func Nearest(name string, known []string) string {
 	best, bestDistance := "", max(2, len(name)/3)+1
 	known = slices.Sorted(slices.Values(known))
 	for _, k := range known {

@@ -121,7 +121,7 @@ func checkEnum(r *report, path string, f reflect.StructField, v reflect.Value) {
 		return
 	}
 	cure := "known: " + strings.Join(known, ", ")
-	if near := nearest(v.String(), known); near != "" {
+	if near := Nearest(v.String(), known); near != "" {
 		cure = fmt.Sprintf("did you mean %s? %s", near, cure)
 	}
 	r.problem(path, fmt.Sprintf("%s is unknown", shorten(v.String())), cure)

@@ -22,7 +22,7 @@ func (d *decoder) unknownKey(key, path, at string, fields map[string]reflect.Val
 	if homes := homesOf(d.root, "", key); len(homes) > 0 {
 		cure = "it belongs to " + strings.Join(homes, ", or to ")
 	}
-	if near := nearest(key, known); near != "" {
+	if near := Nearest(key, known); near != "" {
 		cure = fmt.Sprintf("did you mean %s?", near)
 		d.report.guessed[keyPath(path, near)] = true
 	}
