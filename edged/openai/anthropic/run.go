@@ -20,6 +20,7 @@ type Run struct {
 	stop   string // the sequence that ended it, if the backend says so
 
 	frames  pieces.Frames
+	chunk   pieces.Chunk // the last one
 	out     []byte
 	started bool
 	done    bool

@@ -58,8 +58,8 @@ func (r *Run) frame(data []byte) {
 		r.done = true
 		return
 	}
-	var c pieces.Chunk
-	if json.Unmarshal(data, &c) != nil {
+	c := &r.chunk
+	if pieces.Read(data, c) != nil {
 		r.broken("The provider sent an event that can't be read.")
 		return
 	}
@@ -156,6 +156,16 @@ func (r *Run) piece(kind, key, text string) {
 
 // quote appends s as a JSON string.
 func quote(b []byte, s string) []byte {
+	plain := true
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			plain = false
+			break
+		}
+	}
+	if plain { // nearly every piece of a stream is, and costs nothing but its copy
+		return append(append(append(b, '"'), s...), '"')
+	}
 	q, err := json.Marshal(s)
 	if err != nil {
 		return append(b, `""`...) // a string can always be written

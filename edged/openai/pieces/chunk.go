@@ -38,6 +38,8 @@ type Choice struct {
 	Finish   string          `json:"finish_reason"`
 	Stopped  json.RawMessage `json:"stop_reason"` // vLLM: the sequence that ended it
 	Logprobs *Logprobs       `json:"logprobs"`
+
+	room *Delta // where the next delta is read into
 }
 
 // Added is what the choice adds, of a stream or of a whole answer; nil = nothing.

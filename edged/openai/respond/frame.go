@@ -21,12 +21,11 @@ func (r *Run) frame(data []byte) {
 		r.relay(data)
 		return
 	}
-	var c pieces.Chunk
-	if err := json.Unmarshal(data, &c); err != nil {
+	if err := pieces.Read(data, &r.piece); err != nil {
 		r.broken(codeServer, "The provider sent an event that can't be read.")
 		return
 	}
-	r.chunk(&c)
+	r.chunk(&r.piece)
 }
 
 // comment takes a provider's sign of life: a model that reads a long prompt says nothing else for minutes, and agents take

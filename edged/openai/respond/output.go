@@ -2,6 +2,7 @@ package respond
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 )
 
@@ -77,11 +78,32 @@ func (r *Run) add(kind, part, s string, likely []json.RawMessage) {
 	p := o.part(r, part)
 	p.text.WriteString(s)
 	p.likely = append(p.likely, likely...)
-	list := append(o.place(part), pair{"delta", s})
-	if part == partText {
-		list = append(list, pair{"logprobs", array(likely)})
+	r.events = append(r.events, o.grown(part, s, likely))
+}
+
+// grown is the event that tells of more text: nearly all events of a stream are such, so it is written in one go.
+func (o *output) grown(part, s string, likely []json.RawMessage) Event {
+	b := make([]byte, 0, 96+len(o.id)+len(s))
+	b = append(append(append(b, `"item_id":"`...), o.id...), `","output_index":`...)
+	b = strconv.AppendInt(b, int64(o.index), 10)
+	kind, index := "response.output_text.delta", `,"content_index":`
+	switch part {
+	case partSummary:
+		kind, index = "response.reasoning_summary_text.delta", `,"summary_index":`
+	case partRefusal:
+		kind = "response.refusal.delta"
+	case partThought:
+		kind = "response.reasoning_text.delta"
 	}
-	r.emit(o.named(part)+".delta", list...)
+	b = strconv.AppendInt(append(b, index...), int64(len(o.parts)-1), 10)
+	b = appendQuoted(append(b, `,"delta":`...), s)
+	switch {
+	case part == partText && len(likely) == 0:
+		b = append(b, `,"logprobs":[]`...)
+	case part == partText:
+		b = append(append(b, `,"logprobs":`...), array(likely)...)
+	}
+	return Event{Type: kind, Body: b}
 }
 
 // part is the piece that is being written, or a new one.

@@ -29,7 +29,8 @@ type Run struct {
 	theirs json.RawMessage // that response, when it has ended
 	stream bool
 	frames pieces.Frames
-	whole  []byte // an answer that is no stream
+	piece  pieces.Chunk // the last one
+	whole  []byte       // an answer that is no stream
 	events []Event
 	ended  int64
 }
