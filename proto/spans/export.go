@@ -1,0 +1,100 @@
+package spans
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/grpc/credentials"
+)
+
+// Ports of OTLP, for an endpoint that has none.
+const (
+	portGRPC = "4317"
+	portHTTP = "4318"
+)
+
+// newExporter builds the client of a collector. Every option is given, since what is not given is taken from the
+// environment. There are no retries: what is lost is counted, and a request's spans are not worth keeping others waiting.
+func newExporter(o *Options) (sdk.SpanExporter, error) {
+	u, err := url.Parse(o.Endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("endpoint %q is no http(s)://host:port", o.Endpoint)
+	}
+	secure := u.Scheme == "https"
+	security, err := tlsConfig(o.CA)
+	if err != nil {
+		return nil, err
+	}
+	headers := o.Headers
+	if headers == nil {
+		headers = map[string]string{}
+	}
+	if o.Protocol == ProtocolHTTP {
+		path := u.Path
+		if path == "" || path == "/" {
+			path = "/v1/traces"
+		}
+		options := []otlptracehttp.Option{
+			otlptracehttp.WithEndpoint(hostPort(u, portHTTP)), otlptracehttp.WithURLPath(path), otlptracehttp.WithHeaders(headers),
+			otlptracehttp.WithTimeout(o.Timeout), otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
+			otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf),
+			otlptracehttp.WithRetry(otlptracehttp.RetryConfig{}), otlptracehttp.WithTLSClientConfig(security),
+		}
+		if !secure {
+			options = append(options, otlptracehttp.WithInsecure())
+		}
+		return started(otlptracehttp.NewClient(options...))
+	}
+	options := []otlptracegrpc.Option{
+		otlptracegrpc.WithEndpoint(hostPort(u, portGRPC)), otlptracegrpc.WithHeaders(headers), otlptracegrpc.WithTimeout(o.Timeout),
+		otlptracegrpc.WithCompressor("gzip"), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{}),
+	}
+	if secure {
+		options = append(options, otlptracegrpc.WithTLSCredentials(credentials.NewTLS(security)))
+	} else {
+		options = append(options, otlptracegrpc.WithInsecure())
+	}
+	return started(otlptracegrpc.NewClient(options...))
+}
+
+// started makes a client an exporter. It dials with the first export.
+func started(c otlptrace.Client) (sdk.SpanExporter, error) {
+	e, err := otlptrace.New(context.Background(), c)
+	if err != nil {
+		return nil, fmt.Errorf("exporter: %w", err)
+	}
+	return e, nil
+}
+
+func hostPort(u *url.URL, port string) string {
+	if u.Port() != "" {
+		port = u.Port()
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+func tlsConfig(ca string) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca == "" {
+		return c, nil
+	}
+	pem, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, fmt.Errorf("ca: %w", err)
+	}
+	c.RootCAs = x509.NewCertPool()
+	if !c.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, errors.New("ca: there is no certificate in " + ca)
+	}
+	return c, nil
+}
