@@ -22,6 +22,7 @@ type Self struct {
 	Link             Link         `json:"link" doc:"The links between this replica and its nodes."`
 	History          History      `json:"history" doc:"How much of the log stays to look back at (iopctl leases inspect, debug log), beside what a restart needs."`
 	CORS             CORS         `json:"cors" doc:"Which pages of other origins may call the openai listener from a browser. Off by default."`
+	Traces           Traces       `json:"traces" doc:"OpenTelemetry traces of requests. Off by default."`
 	MaxBodyBytes     int64        `json:"max_body_bytes" min:"1024" max:"1073741824" doc:"Largest body of a client's request, in bytes; a larger one is answered 413."`
 	QueueKeepaliveMS Millis       `json:"queue_keepalive_ms" min:"0" max:"600000" doc:"A streaming request that waits longer than this gets its headers and comment lines as a sign of life. 0: never."`
 	StopTimeoutMS    Millis       `json:"stop_timeout_ms" min:"0" max:"3600000" doc:"How long running requests may go on after a graceful stop began."`
@@ -120,6 +121,7 @@ func NewEdge() *Edge {
 			Link:             Link{HeartbeatMS: 2000, Missed: 3},
 			CORS:             CORS{Origins: []string{}, Headers: []string{}, MaxAgeMS: 600_000},
 			History:          History{MaxBytes: 256 << 20, MaxAgeMS: 86_400_000},
+			Traces:           newTraces(),
 			MaxBodyBytes:     32 << 20,
 			QueueKeepaliveMS: 15_000,
 			StopTimeoutMS:    30_000,

@@ -15,6 +15,7 @@ func (s *Self) check(r *report) {
 	s.checkAdmin(r)
 	s.checkPeers(r)
 	s.Bootstrap.check(r)
+	s.Traces.check(r, "edge.traces")
 	checkDial(r, "edge.control_plane.address", s.ControlPlane.Address)
 	if s.TLS.Cert == "" && !s.Link.Plaintext && s.Listen.Node != "" && !onLoopback(s.Listen.Node) && !r.failed("edge.listen.node") && !r.failed("edge.tls") {
 		r.problem("edge.tls.cert", "is missing, while nodes reach "+s.Listen.Node+" from other machines: their tokens and prompts would travel unencrypted",

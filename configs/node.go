@@ -15,6 +15,7 @@ type NodeSelf struct {
 	Edges     []string `json:"edges" required:"true" doc:"Node listeners of the edges, host:port. The node keeps a link to each."`
 	TLS       NodeTLS  `json:"tls" doc:"How to check the edge, and who we are."`
 	Plaintext bool     `json:"plaintext" doc:"Allow plain text to edges beyond loopback: the token and all prompts travel unencrypted."`
+	Traces    Traces   `json:"traces" doc:"OpenTelemetry traces of what runs here. Off by default."`
 	DataDir   string   `json:"data_dir" doc:"Directory for results of background requests, for the runs of commands, and for where the cluster's edges are (edges.json). Empty: nothing is kept, and commands run in the directory for temporary files."`
 }
 
@@ -29,5 +30,5 @@ type NodeTLS struct {
 
 // NewNode gives the defaults of every key of the node file.
 func NewNode() *Node {
-	return &Node{Node: NodeSelf{Edges: []string{}}, Env: map[string]Secret{}}
+	return &Node{Node: NodeSelf{Edges: []string{}, Traces: newTraces()}, Env: map[string]Secret{}}
 }

@@ -26,6 +26,7 @@ func (n *Node) check(r *report) {
 	}
 	s.checkPlain(r)
 	s.TLS.check(r)
+	s.Traces.check(r, "node.traces")
 	n.checkCommands(r)
 	for _, name := range slices.Sorted(maps.Keys(n.Env)) {
 		path := keyPath("env", name)

@@ -75,8 +75,19 @@ func (d *differ) list(old, now reflect.Value) {
 	}
 }
 
+// mapping compares maps of texts or of secrets; the schema has no other.
 func (d *differ) mapping(old, now reflect.Value) {
-	a, b := texts(old), texts(now)
+	switch a := old.Interface().(type) {
+	case map[string]string:
+		entries(d, a, now.Interface().(map[string]string))
+	case map[string]configs.Secret:
+		entries(d, a, now.Interface().(map[string]configs.Secret))
+	default:
+		panic("refresh: no rule to compare " + old.Type().String())
+	}
+}
+
+func entries[V ~string](d *differ, a, b map[string]V) {
 	if maps.Equal(a, b) {
 		return
 	}
@@ -98,16 +109,7 @@ func (d *differ) mapping(old, now reflect.Value) {
 	}
 }
 
-// texts reads a map of texts; the schema has no other.
-func texts(v reflect.Value) map[string]string {
-	m, ok := v.Interface().(map[string]string)
-	if !ok {
-		panic("refresh: no rule to compare " + v.Type().String())
-	}
-	return m
-}
-
-func present(s string, there bool) reflect.Value {
+func present[V ~string](s V, there bool) reflect.Value {
 	if !there {
 		return reflect.Value{}
 	}
