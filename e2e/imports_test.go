@@ -44,7 +44,8 @@ var arrows = map[string][]string{
 	"noded/service":          {},
 	"noded/enroll":           {"configs"},
 	"noded/cmd/noded":        {"noded", "noded/service", "noded/enroll", "configs"},
-	"cli":                    {"configs", "edged/adminapi", "edged/refresh", "storage", "fsm"},
+	"cli/top":                {"edged/adminapi"},
+	"cli":                    {"cli/top", "configs", "edged/adminapi", "edged/refresh", "storage", "fsm"},
 	"cli/cmd/iopctl":         {"cli", "configs", "edged/adminapi", "storage", "fsm", "edged", "noded"},
 	"e2e":                    {"..."},
 	"e2e/backend":            {"..."},
@@ -72,6 +73,12 @@ var homes = map[string][]string{
 	"go.yaml.in/yaml/v3":                  {"configs"},
 	// e2e: its Linux tests stand between a process and its disk (seccomp), for which syscall has too little.
 	"golang.org/x/sys":                      {"storage", "noded", "noded/adapter", "noded/adapter/cli", "noded/service", "edged/cmd/edged", "noded/cmd/noded", "cli", "e2e"},
+	// A view over the whole terminal: input of all terminals and the least difference to the screen are their own trade.
+	"charm.land":                            {"cli/top"},
+	"github.com/charmbracelet":              {"cli/top"},
+	"github.com/charmbracelet/x/term":       {"cli/top", "cli"},
+	"github.com/charmbracelet/x/vt":         {"~"},
+	"github.com/creack/pty":                 {"~"},
 	"github.com/google/go-cmp":              {"~"},
 	"github.com/rogpeppe/go-internal":       {"~"},
 	"go.uber.org/goleak":                    {"~"},

@@ -1,0 +1,122 @@
+package top
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// graphemeMax bounds what is piled up in one place, in bytes.
+const graphemeMax = 24
+
+// clean makes a text safe to show: nothing in it steers a terminal, and it is as wide as the screen is told. What can't be
+// shown is written as in Go ("\x1b", "\u200d"): control characters, invisible ones, those whose width terminals don't agree
+// on, and without Unicode everything beyond ASCII.
+func clean(s string, utf8 bool) string {
+	plain := true
+	for i := 0; i < len(s) && plain; i++ {
+		plain = s[i] >= ' ' && s[i] < 0x7f
+	}
+	if plain {
+		return s
+	}
+	var b strings.Builder
+	for rest := s; rest != ""; {
+		seq, width, n, _ := ansi.DecodeSequence(rest, 0, nil)
+		if n <= 0 {
+			n = 1
+			seq, width = rest[:1], 0
+		}
+		if utf8 && width > 0 && n <= graphemeMax && width == ansi.StringWidthWc(seq) && visible(seq) {
+			b.WriteString(seq)
+		} else {
+			quote(&b, rest[:n])
+		}
+		rest = rest[n:]
+	}
+	return b.String()
+}
+
+func visible(s string) bool {
+	for _, r := range s {
+		if r != ' ' && !unicode.IsGraphic(r) || r == unicode.ReplacementChar || unicode.Is(unicode.Zs, r) && r != ' ' {
+			return false
+		}
+	}
+	return true
+}
+
+func quote(b *strings.Builder, s string) {
+	for _, r := range s {
+		if r >= ' ' && r < 0x7f {
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+	}
+}
+
+// fit cuts a clean text to a width, or pads it.
+func (s *scene) fit(text string, width int, right bool) string {
+	if width <= 0 {
+		return ""
+	}
+	w := ansi.StringWidth(text)
+	if w > width {
+		text = ansi.Truncate(text, width, s.glyphs.more)
+		w = ansi.StringWidth(text)
+	}
+	pad := strings.Repeat(" ", max(0, width-w))
+	if right {
+		return pad + text
+	}
+	return text + pad
+}
+
+// clean is clean for this terminal.
+func (s *scene) clean(text string) string { return clean(text, s.unicode) }
+
+// span shows milliseconds as people say them: 850ms, 12.3s, 4m05s, 3h20m, 2d4h.
+func span(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	switch {
+	case d < 0:
+		return "0s"
+	case d < time.Second:
+		return fmt.Sprintf("%dms", ms)
+	case d < time.Minute:
+		return fmt.Sprintf("%d.%ds", ms/1000, ms%1000/100)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// seconds shows an age in whole seconds: below a minute tenths would only flicker.
+func seconds(ms int64) string {
+	if ms = max(0, ms); ms < 60_000 {
+		return fmt.Sprintf("%ds", ms/1000)
+	}
+	return span(ms)
+}
+
+// rate shows a number per second.
+func rate(perSecond float64) string {
+	if perSecond > 0 && perSecond < 10 {
+		return fmt.Sprintf("%.1f", perSecond)
+	}
+	return fmt.Sprintf("%.0f", perSecond)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
