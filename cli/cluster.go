@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -160,7 +159,9 @@ It exits with 0 if all that answered have the same state, with 1 if not, with 5 
 				return err
 			}
 			defer client.Close()
+			p := g.progress(c, "waiting for the digests of all replicas")
 			v, err := client.Verify(c.Context())
+			p.done()
 			if err != nil {
 				return leaderless(err)
 			}
@@ -211,23 +212,4 @@ func showVerification(p *page, v *adminapi.Verification) {
 	default:
 		p.line("All %d replicas have the same state at index %d.", answered, v.Index)
 	}
-}
-
-// completeMembers offers the ids of replicas to the shell.
-func (g *globals) completeMembers(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	client, err := g.client(c)
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer client.Close()
-	x, err := client.Cluster(c.Context())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ids := make([]string, 0, len(x.Members))
-	for _, m := range x.Members {
-		ids = append(ids, m.ID)
-	}
-	slices.Sort(ids)
-	return ids, cobra.ShellCompDirectiveNoFileComp
 }

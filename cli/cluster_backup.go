@@ -107,7 +107,9 @@ func ignoreClosed(err error) error {
 
 func (g *globals) fetchBackup(c *cobra.Command, off *offlineOptions, version string, f *os.File) error {
 	if off.dataDir != "" {
-		_, err := storage.BackupDirectory(off.dataDir, version, f)
+		p := g.progress(c, "waiting for the backup")
+		defer p.done()
+		_, err := storage.BackupDirectory(off.dataDir, version, io.MultiWriter(f, &counter{p: p, verb: "backing up"}))
 		return err
 	}
 	if !c.Flags().Changed("timeout") {
@@ -123,7 +125,9 @@ func (g *globals) fetchBackup(c *cobra.Command, off *offlineOptions, version str
 		ctx, cancel = context.WithTimeout(ctx, g.timeout)
 	}
 	defer cancel()
-	return client.Backup(ctx, f)
+	p := g.progress(c, "waiting for the backup")
+	defer p.done()
+	return client.Backup(ctx, io.MultiWriter(f, &counter{p: p, verb: "backing up"}))
 }
 
 func newClusterRestore(g *globals, version string) *cobra.Command {
@@ -147,7 +151,9 @@ counted until its node says how it ended or the fence timeout is over. The direc
 				return err
 			}
 			defer func() { _ = from.Close() }()
-			r, err := storage.Restore(from, dir, replica, version)
+			p := g.progress(c, "restoring")
+			r, err := storage.Restore(io.TeeReader(from, &counter{p: p, verb: "restoring"}), dir, replica, version)
+			p.done()
 			if err != nil {
 				return &faultError{code: ExitFailure, err: err, cure: restoreCure(err)}
 			}

@@ -49,11 +49,14 @@ With --wait the command ends when the replica votes.`,
 				return leaderless(err)
 			}
 			if o.wait {
-				if x, err = awaitVoter(c, client, args[0], o.max); err != nil {
+				if x, err = g.awaitVoter(c, client, args[0], o.max); err != nil {
 					return err
 				}
 			}
-			return g.print(c, x, func(p *page) { showMembers(p, x) })
+			return g.print(c, x, func(p *page) {
+				showMembers(p, x)
+				showJoined(p, x, args[0])
+			})
 		},
 	}
 	o.register(c)
@@ -71,28 +74,37 @@ func (g *globals) adding(c *cobra.Command, address string, most time.Duration) (
 	return g.changing(c)
 }
 
-// awaitVoter looks until a replica votes, and tells of its progress on a terminal.
-func awaitVoter(c *cobra.Command, client *adminapi.Client, id string, most time.Duration) (*adminapi.Cluster, error) {
+// showJoined says what came of taking a replica in.
+func showJoined(p *page, x *adminapi.Cluster, id string) {
+	p.line("")
+	if votes, state := progressOf(x, id); votes {
+		p.line("Replica %s votes.", id)
+	} else {
+		p.line("Replica %s is taken in and votes when it has caught up: it %s.", id, state)
+	}
+}
+
+// awaitVoter looks until a replica votes.
+func (g *globals) awaitVoter(c *cobra.Command, client *adminapi.Client, id string, most time.Duration) (*adminapi.Cluster, error) {
 	ctx, cancel := c.Context(), context.CancelFunc(func() {})
 	if most > 0 {
 		ctx, cancel = context.WithTimeout(ctx, most)
 	}
 	defer cancel()
-	for last := ""; ; {
+	p := g.progress(c, "taken in; waiting until replica "+id+" votes")
+	defer p.done()
+	for {
 		x, err := client.Cluster(ctx)
 		state := "no edge answers"
 		if err == nil {
 			var votes bool
-			if votes, state = progress(x, id); votes {
+			if votes, state = progressOf(x, id); votes {
 				return x, nil
 			}
 		} else if ctx.Err() == nil {
 			return nil, fmt.Errorf("wait for replica %s: %w", id, err)
 		}
-		if state != last && isTerminal(c.ErrOrStderr()) {
-			_, _ = fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", printable(id), printable(state))
-		}
-		last = state
+		p.say("replica %s %s", id, state)
 		select {
 		case <-time.After(memberPoll):
 		case <-ctx.Done():
@@ -104,7 +116,7 @@ func awaitVoter(c *cobra.Command, client *adminapi.Client, id string, most time.
 	}
 }
 
-func progress(x *adminapi.Cluster, id string) (votes bool, state string) {
+func progressOf(x *adminapi.Cluster, id string) (votes bool, state string) {
 	for i := range x.Members {
 		m := &x.Members[i]
 		switch {
@@ -115,7 +127,7 @@ func progress(x *adminapi.Cluster, id string) (votes bool, state string) {
 		case m.Role == "":
 			return false, "does not answer yet (" + m.Error + ")"
 		}
-		return false, fmt.Sprintf("%s, at index %s, %s behind", m.Role, numberOr(m.AppliedIndex), numberOr(m.Lag))
+		return false, fmt.Sprintf("is %s, at index %s, %s behind", m.Role, numberOr(m.AppliedIndex), numberOr(m.Lag))
 	}
 	return false, "is no member"
 }
@@ -149,18 +161,21 @@ the requests that run there; stop it before to have them end first. It can't com
 
 Refused: the last replica that votes; and one without which the rest has no majority, unless --force.`,
 		Args:              exactly(1),
-		ValidArgsFunction: g.completeMembers,
+		ValidArgsFunction: g.completing(memberIDs),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := g.changing(c)
 			if err != nil {
 				return err
 			}
 			defer client.Close()
+			p := g.progress(c, "taking replica "+args[0]+" out")
+			defer p.done()
 			x, err := client.RemoveMember(c.Context(), args[0], force)
 			if err != nil {
-				return leaderless(err)
+				return nearby(c, client, args[0], memberIDs, leaderless(err))
 			}
 			x = awaitGone(c.Context(), client, x, args[0])
+			p.done()
 			return g.print(c, x, func(p *page) { showMembers(p, x) })
 		},
 	}
@@ -172,7 +187,7 @@ func newClusterTransfer(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "transfer [ID]",
 		Short: "Hand leadership to a replica, or to whichever is furthest",
-		Args:  asUsage(cobra.MaximumNArgs(1)), ValidArgsFunction: g.completeMembers,
+		Args:  asUsage(cobra.MaximumNArgs(1)), ValidArgsFunction: g.completing(memberIDs),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := g.changing(c)
 			if err != nil {
@@ -183,9 +198,11 @@ func newClusterTransfer(g *globals) *cobra.Command {
 			if len(args) > 0 {
 				t.To = args[0]
 			}
+			p := g.progress(c, "handing leadership over")
 			x, err := client.Transfer(c.Context(), t)
+			p.done()
 			if err != nil {
-				return leaderless(err)
+				return nearby(c, client, t.To, memberIDs, leaderless(err))
 			}
 			return g.print(c, x, func(p *page) { p.line("Leader: %s.", orDash(x.Leader)) })
 		},
@@ -202,14 +219,14 @@ not know any more for whom it voted. Start NEW as for 'iopctl cluster add'. If A
 
 If it is interrupted, run it again.`,
 		Example: "  iopctl cluster replace edge-3 edge-4 gw3:7400",
-		Args:    exactly(3), ValidArgsFunction: g.completeMembers,
+		Args:    exactly(3), ValidArgsFunction: g.completing(memberIDs),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := g.adding(c, args[2], o.max)
 			if err != nil {
 				return err
 			}
 			defer client.Close()
-			x, err := replace(c, client, args[0], adminapi.MemberRequest{ID: args[1], Address: args[2]}, o.max)
+			x, err := g.replace(c, client, args[0], adminapi.MemberRequest{ID: args[1], Address: args[2]}, o.max)
 			if err != nil {
 				return leaderless(err)
 			}
@@ -220,7 +237,7 @@ If it is interrupted, run it again.`,
 	return c
 }
 
-func replace(c *cobra.Command, client *adminapi.Client, old string, next adminapi.MemberRequest, most time.Duration) (*adminapi.Cluster, error) {
+func (g *globals) replace(c *cobra.Command, client *adminapi.Client, old string, next adminapi.MemberRequest, most time.Duration) (*adminapi.Cluster, error) {
 	x, err := client.Cluster(c.Context())
 	if err != nil {
 		return nil, err
@@ -239,13 +256,13 @@ func replace(c *cobra.Command, client *adminapi.Client, old string, next adminap
 	if !there && !taken {
 		return nil, &faultError{
 			code: ExitFailure, err: errors.New("there is no replica " + old + " in the cluster"),
-			cure: "'iopctl cluster members' lists those there are; to take one in without replacing: iopctl cluster add",
+			cure: meant(old, idsOf(x.Members, func(m *adminapi.ClusterMember) id { return id{name: m.ID} })) + "'iopctl cluster members' lists those there are; to take one in without replacing: iopctl cluster add",
 		}
 	}
 	if _, err := client.AddMember(c.Context(), next); err != nil {
 		return nil, err
 	}
-	if x, err = awaitVoter(c, client, next.ID, most); err != nil || !there {
+	if x, err = g.awaitVoter(c, client, next.ID, most); err != nil || !there {
 		return x, err
 	}
 	return client.RemoveMember(c.Context(), old, false)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,7 +82,7 @@ the file that it was started with, as it is on its disk now. Nothing is changed;
 			if err != nil {
 				return err
 			}
-			if err := g.print(c, r, func(p *page) { showDiff(p, r) }); err != nil {
+			if err := g.print(c, r, func(p *page) { showDiff(p, r, strings.Join(args, "")) }); err != nil {
 				return err
 			}
 			if r.Result == adminapi.RefreshInvalid {
@@ -118,8 +119,8 @@ func (g *globals) diff(c *cobra.Command, dataDir string, args []string) (*admina
 	return client.Refresh(c.Context(), q)
 }
 
-func showDiff(p *page, r *adminapi.RefreshReport) {
-	showProblems(p, r)
+func showDiff(p *page, r *adminapi.RefreshReport, given string) {
+	showProblems(p, r, given)
 	switch {
 	case r.Result == adminapi.RefreshInvalid:
 	case len(r.ChangedPaths) == 0:

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -38,7 +39,7 @@ With --wait the command ends when nothing runs on it any more. It exits with 0 t
 %[1]s stays drained).`, noun),
 		Example:           fmt.Sprintf("  iopctl %[1]ss drain ID --wait && echo 'nothing runs there'", noun),
 		Args:              exactly(1),
-		ValidArgsFunction: g.completeTargets(noun),
+		ValidArgsFunction: g.completing(targetIDs(noun)),
 		RunE: func(c *cobra.Command, args []string) error {
 			d := target(args[0])
 			d.On = true
@@ -56,7 +57,7 @@ func newUndrain(g *globals, noun string, target func(id string) adminapi.Drain) 
 		Use:               "undrain ID",
 		Short:             "Let new requests go to a " + noun + " again",
 		Args:              exactly(1),
-		ValidArgsFunction: g.completeTargets(noun),
+		ValidArgsFunction: g.completing(targetIDs(noun)),
 		RunE:              func(c *cobra.Command, args []string) error { return g.drain(c, target(args[0]), drainOptions{}) },
 	}
 }
@@ -72,12 +73,12 @@ func (g *globals) drain(c *cobra.Command, d adminapi.Drain, o drainOptions) erro
 	defer client.Close()
 	done, err := client.Drain(c.Context(), d)
 	if err != nil {
-		return leaderless(err)
+		return nearby(c, client, cmp.Or(d.Provider, d.Node), targetIDs(drainNoun(d)), leaderless(err))
 	}
 	out := &drained{Drain: *done}
 	var late error
 	if o.wait {
-		n, err := awaitDrained(c, client, done, o.max)
+		n, err := g.awaitDrained(c, client, done, o.max)
 		if err != nil && n == 0 {
 			return err
 		}
@@ -89,15 +90,16 @@ func (g *globals) drain(c *cobra.Command, d adminapi.Drain, o drainOptions) erro
 	return late
 }
 
-// awaitDrained looks until nothing runs on the target, and tells on standard error of each change. With an error n is what still
-// runs; 0 = the looking itself failed.
-func awaitDrained(c *cobra.Command, client *adminapi.Client, d *adminapi.Drain, most time.Duration) (n int, err error) {
+// awaitDrained looks until nothing runs on the target. With an error n is what still runs; 0 = the looking itself failed.
+func (g *globals) awaitDrained(c *cobra.Command, client *adminapi.Client, d *adminapi.Drain, most time.Duration) (n int, err error) {
 	ctx, cancel := c.Context(), context.CancelFunc(func() {})
 	if most > 0 {
 		ctx, cancel = context.WithTimeout(ctx, most)
 	}
 	defer cancel()
-	for last := -1; ; last = n {
+	p := g.progress(c, "drained; waiting until nothing runs on "+drainName(d))
+	defer p.done()
+	for {
 		list, err := client.Providers(c.Context())
 		if err != nil {
 			return 0, fmt.Errorf("wait until nothing runs: %w", err)
@@ -105,9 +107,7 @@ func awaitDrained(c *cobra.Command, client *adminapi.Client, d *adminapi.Drain, 
 		if n = running(list.Providers, d); n == 0 {
 			return 0, nil
 		}
-		if n != last {
-			_, _ = fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", printable(drainName(d)), still(n))
-		}
+		p.say("%s: %s", drainName(d), still(n))
 		select {
 		case <-time.After(drainPoll):
 		case <-ctx.Done():
@@ -128,6 +128,21 @@ func running(providers []adminapi.Provider, d *adminapi.Drain) int {
 		}
 	}
 	return n
+}
+
+// drainNoun is what kind of thing is drained.
+func drainNoun(d adminapi.Drain) string {
+	if d.Provider != "" {
+		return "provider"
+	}
+	return "node"
+}
+
+func targetIDs(noun string) lister {
+	if noun == "provider" {
+		return providerIDs
+	}
+	return nodeIDs
 }
 
 func drainName(d *adminapi.Drain) string {
@@ -154,34 +169,5 @@ func drainText(d *drained) string {
 		return name + " gets no new requests, and nothing runs on it."
 	default:
 		return fmt.Sprintf("%s gets no new requests; %s.", name, still(*d.InFlight))
-	}
-}
-
-// completeTargets offers the ids of nodes or providers to the shell.
-func (g *globals) completeTargets(noun string) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		client, err := g.client(c)
-		if err != nil || len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		defer client.Close()
-		ctx, cancel := context.WithTimeout(c.Context(), time.Second)
-		defer cancel()
-		list, err := client.Providers(ctx)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		seen, ids := map[string]bool{}, []string{}
-		for _, p := range list.Providers {
-			id := p.ID
-			if noun == "node" {
-				id = p.Node
-			}
-			if !seen[id] {
-				seen[id] = true
-				ids = append(ids, id)
-			}
-		}
-		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
 }

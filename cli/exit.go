@@ -74,8 +74,20 @@ func report(w io.Writer, err error) {
 		}
 		_, _ = fmt.Fprintln(w, printable(line))
 	}
-	var r interface{ Remedy() string }
-	if errors.As(err, &r) && r.Remedy() != "" {
-		_, _ = fmt.Fprintln(w, "  cure: "+printable(r.Remedy()))
+	if cure := remedy(err); cure != "" {
+		_, _ = fmt.Fprintln(w, "  cure: "+printable(cure))
 	}
+}
+
+// remedy is what the reader can do; "" = that is not known.
+func remedy(err error) string {
+	var r interface{ Remedy() string }
+	if !errors.As(err, &r) {
+		return ""
+	}
+	var none *adminapi.UnreachableError
+	if errors.As(err, &none) && any(none) == any(r) {
+		return unreached(none)
+	}
+	return r.Remedy()
 }

@@ -64,13 +64,23 @@ func (g *globals) check(c *cobra.Command) error {
 
 // client makes a client for the edges that flags or environment name.
 func (g *globals) client(c *cobra.Command) (*adminapi.Client, error) {
-	o := adminapi.ClientOptions{Addresses: g.edges, Token: g.token, Timeout: g.timeout}
-	if len(o.Addresses) == 0 {
-		o.Addresses = strings.FieldsFunc(g.lookup("IOP_EDGE"), func(r rune) bool { return r == ',' || r == ' ' })
+	return g.clientOf(c, g.addresses()...)
+}
+
+// addresses are those of the edges that flags or environment name.
+func (g *globals) addresses() []string {
+	if len(g.edges) > 0 {
+		return g.edges
 	}
-	if len(o.Addresses) == 0 {
-		o.Addresses = []string{edgeDefault}
+	if named := strings.FieldsFunc(g.lookup("IOP_EDGE"), func(r rune) bool { return r == ',' || r == ' ' }); len(named) > 0 {
+		return named
 	}
+	return []string{edgeDefault}
+}
+
+// clientOf makes a client for edges at the addresses.
+func (g *globals) clientOf(c *cobra.Command, addresses ...string) (*adminapi.Client, error) {
+	o := adminapi.ClientOptions{Addresses: addresses, Token: g.token, Timeout: g.timeout}
 	if o.Token == "" {
 		o.Token = g.lookup("IOP_TOKEN")
 	}

@@ -13,7 +13,7 @@ import (
 
 func newLeases(g *globals) *cobra.Command {
 	c := newGroup("leases", "See the leases: requests that hold a slot")
-	c.AddCommand(newLeasesList(g), newLeasesInspect(g))
+	c.AddCommand(newLeasesList(g), newLeasesInspect(g), newLeasesWatch(g))
 	return c
 }
 
@@ -85,7 +85,7 @@ func newLeasesInspect(g *globals) *cobra.Command {
   iopctl leases inspect 17 --data-dir ./data/edge-1   # of an edge that is down
   iopctl leases inspect 17 --at-time 10m              # as it was ten minutes ago`,
 		Args:              exactly(1),
-		ValidArgsFunction: g.completeLeases,
+		ValidArgsFunction: g.completing(leaseIDs),
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := g.lease(c, &o, args[0])
 			if err != nil {
@@ -100,7 +100,8 @@ func newLeasesInspect(g *globals) *cobra.Command {
 
 func (g *globals) lease(c *cobra.Command, o *pastOptions, id string) (*adminapi.LeaseDetail, error) {
 	return look(g, c, o, func(client *adminapi.Client, at adminapi.Moment) (*adminapi.LeaseDetail, error) {
-		return client.Lease(c.Context(), id, at)
+		l, err := client.Lease(c.Context(), id, at)
+		return l, nearby(c, client, id, leaseIDs, err)
 	}, func(x *offline) (*adminapi.LeaseDetail, error) { return x.lease(id) })
 }
 
@@ -133,21 +134,4 @@ func showHeld(p *page, l *adminapi.LeaseDetail) {
 		[2]string{"Age", span(l.AgeMS)},
 		[2]string{"Fell over from", strings.Join(l.Excluded, ", ")},
 	)
-}
-
-// completeLeases offers the ids of leases and their requests to the shell.
-func (g *globals) completeLeases(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	g.timeout = min(g.timeout, time.Second)
-	list, err := g.leases(c, &pastOptions{})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var ids []string
-	for _, l := range list.Leases {
-		ids = append(ids, fmt.Sprintf("%d\t%s on %s", l.ID, l.Model, l.Provider), printable(l.Request))
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
 }

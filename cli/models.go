@@ -10,7 +10,7 @@ import (
 
 func newModels(g *globals) *cobra.Command {
 	c := newGroup("models", "See the models that clients can ask for")
-	c.AddCommand(newModelsList(g))
+	c.AddCommand(newModelsList(g), newModelsShow(g))
 	return c
 }
 

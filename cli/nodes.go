@@ -12,7 +12,7 @@ import (
 func newNodes(g *globals) *cobra.Command {
 	c := newGroup("nodes", "See, add and drain the nodes: machines that serve providers")
 	target := func(id string) adminapi.Drain { return adminapi.Drain{Node: id} }
-	c.AddCommand(newNodesList(g), newNodesAdd(g), newNodesToken(g), newDrain(g, "node", target), newUndrain(g, "node", target))
+	c.AddCommand(newNodesList(g), newNodesShow(g), newNodesAdd(g), newNodesToken(g), newDrain(g, "node", target), newUndrain(g, "node", target))
 	return c
 }
 

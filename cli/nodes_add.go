@@ -75,7 +75,7 @@ func (g *globals) addNode(c *cobra.Command, o *nodesAddOptions, id string) error
 			return err
 		}
 	}
-	if err := g.print(c, out, func(p *page) { showAdded(p, &out, id) }); err != nil {
+	if err := g.print(c, out, func(p *page) { showAdded(p, &out, id, o.file) }); err != nil {
 		return err
 	}
 	return refreshVerdict(out.Report)
@@ -112,8 +112,8 @@ func entryOf(fragment []byte, file, id, alias string) (string, error) {
 	return b.String(), nil
 }
 
-func showAdded(p *page, a *added, id string) {
-	showRefresh(p, a.Report)
+func showAdded(p *page, a *added, id, file string) {
+	showRefresh(p, a.Report, file)
 	if a.Join == nil {
 		return
 	}

@@ -56,7 +56,7 @@ func TestEntryOfANode(t *testing.T) {
 func TestAnAddedNodeIsShownAsLinesToPaste(t *testing.T) {
 	const entry = "  - id: n1\n    alias: \"a\x1bb\"\n"
 	var p page
-	showAdded(&p, &added{Report: &adminapi.RefreshReport{}, Join: &joinLines{JoinOffer: &adminapi.JoinOffer{}}, Entry: entry}, "n1")
+	showAdded(&p, &added{Report: &adminapi.RefreshReport{}, Join: &joinLines{JoinOffer: &adminapi.JoinOffer{}}, Entry: entry}, "n1", "")
 	if got := p.text.String(); !strings.Contains(got, "\n  - id: n1\n    alias: ") || strings.Contains(got, "\x1b") {
 		t.Errorf("%q", got)
 	}

@@ -34,7 +34,8 @@ func newNodesToken(g *globals) *cobra.Command {
 		Short: "Make a join token for a node, and print the line that makes a machine that node",
 		Long: `Make a join token for a node of the configuration. It can be used once. When it is, the node's own token is replaced: the one of
 before is refused the next time the node registers (its links that are up stay up until then).`,
-		Args: exactly(1),
+		Args:              exactly(1),
+		ValidArgsFunction: g.completing(nodeIDs),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := g.client(c)
 			if err != nil {
@@ -43,7 +44,7 @@ before is refused the next time the node registers (its links that are up stay u
 			defer client.Close()
 			j, err := o.mint(c, client, args[0])
 			if err != nil {
-				return err
+				return nearby(c, client, args[0], nodeIDs, err)
 			}
 			return g.print(c, j, func(p *page) { showJoin(p, j) })
 		},

@@ -19,7 +19,7 @@ func newProvidersShow(g *globals) *cobra.Command {
 		Long: `Show one provider, and what its backend tells of itself: the node asks it now. What it tells is for people; what a provider may
 have in flight is its capacity, whatever its backend says.`,
 		Args:              exactly(1),
-		ValidArgsFunction: g.completeTargets("provider"),
+		ValidArgsFunction: g.completing(providerIDs),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := g.client(c)
 			if err != nil {
@@ -28,7 +28,7 @@ have in flight is its capacity, whatever its backend says.`,
 			defer client.Close()
 			d, err := client.Provider(c.Context(), args[0])
 			if err != nil {
-				return err
+				return nearby(c, client, args[0], providerIDs, err)
 			}
 			return g.print(c, d, func(p *page) { showProvider(p, d) })
 		},

@@ -11,7 +11,7 @@ import (
 
 func newQueue(g *globals) *cobra.Command {
 	c := newGroup("queue", "See the queue: requests that wait for a slot")
-	c.AddCommand(newQueueList(g), newQueueCancel(g))
+	c.AddCommand(newQueueList(g), newQueueCancel(g), newQueueWatch(g))
 	return c
 }
 

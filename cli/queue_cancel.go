@@ -12,7 +12,8 @@ func newQueueCancel(g *globals) *cobra.Command {
 		Short: "Take a waiting request out of the queue",
 		Long: `Take a waiting request out of the queue, whichever replica's client it is from. Its client gets 503 with the code canceled_by_operator.
 A request that runs is left alone. Ids are those of 'iopctl queue list'.`,
-		Args: exactly(1),
+		Args:              exactly(1),
+		ValidArgsFunction: g.completing(waiterIDs),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := g.client(c)
 			if err != nil {
@@ -21,7 +22,7 @@ A request that runs is left alone. Ids are those of 'iopctl queue list'.`,
 			defer client.Close()
 			done, err := client.CancelWaiter(c.Context(), args[0])
 			if err != nil {
-				return leaderless(err)
+				return nearby(c, client, args[0], waiterIDs, leaderless(err))
 			}
 			return g.print(c, done, func(p *page) { p.line("%s", canceledText(done)) })
 		},

@@ -45,7 +45,7 @@ another change came first, 5 if there is no leader to take it.`,
 			if err != nil {
 				return err
 			}
-			if err := g.print(c, r, func(p *page) { showRefresh(p, r) }); err != nil {
+			if err := g.print(c, r, func(p *page) { showRefresh(p, r, o.file) }); err != nil {
 				return err
 			}
 			return refreshVerdict(r)
@@ -80,6 +80,8 @@ func (g *globals) refresh(c *cobra.Command, o *refreshOptions) (*adminapi.Refres
 		return nil, err
 	}
 	defer client.Close()
+	p := g.progress(c, "waiting for the edge, and for its nodes to confirm")
+	defer p.done()
 	report, err := client.Refresh(c.Context(), r)
 	return report, leaderless(err)
 }

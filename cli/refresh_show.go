@@ -9,8 +9,9 @@ import (
 )
 
 // showRefresh shows a report: what came of it, then every change with its class, then whom it touches.
-func showRefresh(p *page, r *adminapi.RefreshReport) {
-	showProblems(p, r)
+// given is the file that was sent, as it was named; "" = none was.
+func showRefresh(p *page, r *adminapi.RefreshReport, given string) {
+	showProblems(p, r, given)
 	p.fields([2]string{"Result", refreshWords(r)}, [2]string{"Revision", fmt.Sprint(r.Revision)})
 	if len(r.ChangedPaths) > 0 {
 		p.line("")
@@ -20,27 +21,31 @@ func showRefresh(p *page, r *adminapi.RefreshReport) {
 }
 
 // showProblems shows what is wrong with a file, and what may be.
-func showProblems(p *page, r *adminapi.RefreshReport) {
+func showProblems(p *page, r *adminapi.RefreshReport, given string) {
+	file := fileName(r, given)
 	for _, w := range r.Warnings {
-		p.line("%s: warning: %s: %s", place(fileName(r), w.Line), w.Path, w.Text)
+		p.line("%s: warning: %s: %s", place(file, w.Line), w.Path, w.Text)
 	}
 	for _, x := range r.Problems {
 		at := x.Path
 		if at != "" {
 			at += ": "
 		}
-		p.line("%s: %s%s", place(fileName(r), x.Line), at, x.Cause)
+		p.line("%s: %s%s", place(file, x.Line), at, x.Cause)
 		if x.Cure != "" {
 			p.line("  cure: %s", x.Cure)
 		}
 	}
 }
 
-func fileName(r *adminapi.RefreshReport) string {
-	if r.File == "" {
-		return "candidate"
+func fileName(r *adminapi.RefreshReport, given string) string {
+	switch {
+	case r.File != "":
+		return r.File
+	case given == "-":
+		return "standard input"
 	}
-	return r.File
+	return orDash(given)
 }
 
 func refreshWords(r *adminapi.RefreshReport) string {

@@ -11,24 +11,32 @@ import (
 
 func newRequests(g *globals) *cobra.Command {
 	c := newGroup("requests", "Tell where a request is and where it went")
-	c.AddCommand(newRequestsExplain(g))
+	c.AddCommand(newRequestsList(g), newRequestsExplain(g))
 	return c
 }
 
 func newRequestsExplain(g *globals) *cobra.Command {
 	var o pastOptions
 	c := &cobra.Command{
-		Use:   "explain REQUEST",
+		Use:   "explain [REQUEST]",
 		Short: "Tell why a request waits and what would have to happen, or where it went",
 		Long: `Of a request that waits: its place, who is before it, and for each provider that it could have why it can't have it now and
-what would have to happen. Of one that runs or has ended: its story, as far as the log reaches back.`,
-		Example: `  iopctl requests explain req-5b1f
+what would have to happen. Of one that runs or has ended: its story, as far as the log reaches back.
+
+Without a request: why all that waits does, summed up by cause.`,
+		Example: `  iopctl requests explain
+  iopctl requests explain req-5b1f
   iopctl requests explain req-5b1f --at-time 10m
   iopctl requests explain req-5b1f --data-dir ./data/edge-1   # of an edge that is down`,
-		Args: exactly(1),
+		Args:              asUsage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: g.completing(requestIDs),
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return g.explainAll(c, &o)
+			}
 			r, err := look(g, c, &o, func(client *adminapi.Client, at adminapi.Moment) (*adminapi.Request, error) {
-				return client.Request(c.Context(), args[0], at)
+				r, err := client.Request(c.Context(), args[0], at)
+				return r, nearby(c, client, args[0], requestIDs, err)
 			}, func(x *offline) (*adminapi.Request, error) { return x.request(args[0]) })
 			if err != nil {
 				return err
@@ -38,6 +46,25 @@ what would have to happen. Of one that runs or has ended: its story, as far as t
 	}
 	o.register(c)
 	return c
+}
+
+// explainAll tells why all waiters wait.
+func (g *globals) explainAll(c *cobra.Command, o *pastOptions) error {
+	w, err := look(g, c, o, func(client *adminapi.Client, at adminapi.Moment) (*waiting, error) {
+		queue, err := client.Queue(c.Context(), at)
+		if err != nil {
+			return nil, err
+		}
+		providers, err := client.Providers(c.Context())
+		if err != nil {
+			return nil, err
+		}
+		return &waiting{Pending: queue.Pending, Groups: waitGroups(queue.Waiters, providers.Providers)}, nil
+	}, (*offline).waiting)
+	if err != nil {
+		return err
+	}
+	return g.print(c, w, func(p *page) { showWaits(p, w) })
 }
 
 func showRequest(p *page, r *adminapi.Request) {
@@ -71,10 +98,6 @@ func showWaiting(p *page, r *adminapi.Request) {
 	}
 	p.line("%s", ahead(x))
 	for _, c := range x.Candidates {
-		state := c.Reason
-		if c.Reason == "" {
-			state = "free"
-		}
 		slots := fmt.Sprintf("%d in flight", c.InFlight)
 		if c.Capacity > 0 {
 			slots = fmt.Sprintf("%d of %d slots in use", c.InFlight, c.Capacity)
@@ -82,7 +105,7 @@ func showWaiting(p *page, r *adminapi.Request) {
 		if len(c.Holders) > 0 {
 			slots += " by lease " + numbers(c.Holders)
 		}
-		p.line("  %s on %s is %s (%s): %s.", c.Provider, orDash(c.Node), state, slots, c.Needed)
+		p.line("  %s on %s %s (%s): %s.", c.Provider, orDash(c.Node), condition(c.Reason), slots, c.Needed)
 	}
 	if len(x.Candidates) == 0 {
 		p.line("  No provider serves its model any more.")
@@ -105,4 +128,37 @@ func ahead(x *adminapi.Explanation) string {
 
 func numbers(list []uint64) string {
 	return strings.Join(strings.Fields(strings.Trim(fmt.Sprint(list), "[]")), ", ")
+}
+
+// condition says why a candidate can't be had, after its name. The reasons are those of adminapi.Candidate.
+func condition(reason string) string {
+	switch reason {
+	case "":
+		return "is free"
+	case "long_full":
+		return "has no slot left for long requests"
+	case "offline":
+		return "is offline"
+	case "pending":
+		return "is connecting"
+	case "recovering":
+		return "has not come back yet after the start"
+	case "disabled", "degraded", "full":
+		return "is " + reason
+	case "draining":
+		return "is being drained"
+	case "excluded":
+		return "refused this request before"
+	case "too_small":
+		return "is too small for it"
+	case "incapable":
+		return "lacks something that it needs"
+	case "detached":
+		return "can't be given to it while its client is gone"
+	case "principal_limit":
+		return "is not for its principal now, which has as many slots as it may"
+	case "removed":
+		return "is no longer configured"
+	}
+	return "can't be had (" + reason + ")"
 }

@@ -258,6 +258,9 @@ func decode(address string, res *http.Response, out any) error {
 		return fmt.Errorf("the answer is longer than %d MiB", bodyMax>>20)
 	}
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "application/json" {
+		if res.StatusCode == http.StatusBadRequest && bytes.Contains(body, []byte("HTTP request to an HTTPS server")) {
+			return plainError(address, res)
+		}
 		return strangerError(address, res)
 	}
 	if res.StatusCode == http.StatusOK {
@@ -283,6 +286,16 @@ func strangerError(address string, res *http.Response) error {
 		Code:    "not_admin",
 		Message: fmt.Sprintf("%s answered %s, but not as the admin listener of an edge", address, res.Status),
 		Cure:    "name the address that edged's ready line shows as admin=HOST:PORT (not openai= or node=) with --edge or IOP_EDGE",
+		Status:  res.StatusCode,
+	}
+}
+
+// plainError is the answer of a listener that speaks TLS.
+func plainError(address string, res *http.Response) error {
+	return &Error{
+		Code:    "tls_needed",
+		Message: address + " speaks TLS, and was asked in plain text",
+		Cure:    "name the authority of its certificate with --ca or IOP_CA: the file that edge.tls of the edges' file is signed by",
 		Status:  res.StatusCode,
 	}
 }
