@@ -133,11 +133,11 @@ func (r *run) run(ctx context.Context, server *openai.Server) {
 	g := &granted{run: r, why: fsm.ReasonNeverSent}
 	if stored, err := r.load(); err != nil {
 		if !errors.Is(err, openai.ErrEnded) && !errors.Is(err, storage.ErrNoResponse) {
-			r.s.log.Error("background response can't be run", "response", r.id, "error", err)
+			r.s.log.Error("background response can't be run", "request", r.id, "error", err)
 		}
 	} else if ctx.Err() == nil {
 		if err := server.Perform(ctx, stored, g); err != nil && ctx.Err() == nil {
-			r.s.log.Warn("background response not run", "response", r.id, "error", err)
+			r.s.log.Warn("background response not run", "request", r.id, "error", err)
 		}
 	}
 	r.settle()

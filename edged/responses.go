@@ -187,7 +187,7 @@ func (s *responses) Keep(_ context.Context, r *openai.Stored) error {
 		defer cancel()
 		o, err := s.tenure.Do(ctx, cmd)
 		if err != nil || o.Code != fsm.Done {
-			s.log.Warn("response not stored", "response", r.ID, "outcome", o.Code.String(), "refusal", o.Refusal.String(), "error", err)
+			s.log.Warn("response not stored", "request", r.Asked, "response", r.ID, "outcome", o.Code.String(), "refusal", o.Refusal.String(), "error", err)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -49,6 +49,7 @@ type Request struct {
 	Metered     bool          // count its runs in the ledger; what they used is asked of a Caller that is a Reporter
 	MaxWait     fsm.Time      // shortens the queue timeout; 0 = as configured
 	Tick        time.Duration // how often Caller.Queued is repeated; 0 = never
+	Trace       string        // id of its trace, for metrics; "" = it is not recorded
 }
 
 // Options are what New needs.
@@ -133,7 +134,7 @@ func (a *Admission) Run(ctx context.Context, r Request, c Caller) error {
 		}
 		waited := time.Since(t.began)
 		if first {
-			a.m.Model(string(r.Model)).Wait(waited)
+			a.m.Model(string(r.Model)).WaitTraced(waited, r.Trace)
 		}
 		why, requeue := t.dispatch(ctx, c, g, waited)
 		if !requeue || ctx.Err() != nil {

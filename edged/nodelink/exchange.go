@@ -188,7 +188,7 @@ func (r *run) head(k *link, x *Exchange) *nodepb.Request {
 		Method: x.Method, Path: x.Path,
 		Run: r.number, Lease: r.lease, Generation: uint64(k.generation), Revision: r.needs,
 		Kind: kind, Provider: string(x.Grant.Provider), Adapter: x.Adapter, Served: x.Grant.Served,
-		Trace: x.Trace, Header: x.Header, ContentLength: int64(len(x.Body)),
+		Trace: x.Trace, ID: x.Request, Header: x.Header, ContentLength: int64(len(x.Body)),
 	}
 	if !x.Deadline.IsZero() {
 		h.TimeoutMS = uint64(max(1, time.Until(x.Deadline)/time.Millisecond))

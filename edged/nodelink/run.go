@@ -22,6 +22,7 @@ type Exchange struct {
 	// Deadline of the backend call; zero = none. It travels as what is left of it, so clocks may differ.
 	Deadline time.Time
 	Trace    string // W3C traceparent, or empty
+	Request  string // the request's id as its client knows it, for logs here and at the node
 }
 
 // Answer takes what a backend answers, in order, from one goroutine. A method that blocks holds up only its own exchange;
@@ -79,6 +80,7 @@ type run struct {
 	number uint64
 	lease  uint64
 	needs  uint64 // the newest configuration that was pushed before it
+	id     string // of the request, for logs
 	conn   *dataConn
 	sent   bool // of the exchange's goroutine: the node may have seen it
 
@@ -98,7 +100,7 @@ func (k *link) begin(x *Exchange, c *dataConn) *run {
 		return nil
 	}
 	k.nextRun++
-	r := &run{number: k.nextRun, lease: uint64(x.Grant.Lease), needs: k.pushed, conn: c}
+	r := &run{number: k.nextRun, lease: uint64(x.Grant.Lease), needs: k.pushed, id: x.Request, conn: c}
 	k.runs[r.number] = r
 	return r
 }
@@ -211,7 +213,7 @@ func (k *link) awaitEnd(r *run) (over *nodepb.RunEnded, lost bool) {
 		case <-ended:
 		case <-k.lost:
 		case <-timer.C:
-			k.links.o.Logger.Warn("run: the node did not tell its end", "node", k.node, "generation", k.generation, "run", r.number)
+			k.links.o.Logger.Warn("run: the node did not tell its end", "request", r.id, "node", k.node, "generation", k.generation, "run", r.number)
 		}
 	}
 	k.mu.Lock()

@@ -19,18 +19,26 @@ func (x *exchange) account() {
 	}
 	m.Route(name, provider).Ended(x.outcome())
 	by := m.Model(name)
-	by.Duration(time.Since(x.began))
+	by.DurationTraced(time.Since(x.began), x.trace.id)
 	if a.firstByte > 0 {
-		by.FirstByte(a.firstByte)
+		by.FirstByteTraced(a.firstByte, x.trace.id)
 	}
-	if u := x.Used(); u.Told && x.model != nil {
+	if u := x.Used(); x.model != nil {
 		if x.catalog.CountTokens {
-			m.Usage(metrics.UsageKey{Principal: x.who.principal, Token: x.who.token, Model: name, Provider: provider}).Add(u.Prompt, u.Completion)
+			by := m.Usage(metrics.UsageKey{Principal: x.who.principal, Token: x.who.token, Model: name, Provider: provider})
+			switch {
+			case u.Told:
+				by.Add(u.Prompt, u.Completion)
+			case x.outcome() == metrics.OutcomeOK:
+				by.Untold()
+			}
 		}
-		x.model.scale.learn(x.raw, u.Prompt)
+		if u.Told {
+			x.model.scale.learn(x.raw, u.Prompt)
+		}
 	}
 	if x.s.o.Logger.Enabled(context.Background(), slog.LevelDebug) {
-		x.s.o.Logger.Debug("request", "request", x.shown, "admission", x.id, "route", x.route.path, "model", shown(x.name), "provider", provider,
+		x.log(slog.LevelDebug, "request", "admission", x.id, "route", x.route.path, "model", shown(x.name), "provider", provider,
 			"principal", x.who.principal, "token", x.who.token, "outcome", x.outcome().String(), "status", a.status,
 			"waited", x.waited, "took", time.Since(x.began), "in", a.reader.count.in, "out", a.reader.count.out)
 	}

@@ -87,6 +87,7 @@ func (x *exchange) Head(status int, h http.Header) error {
 	a := &x.answer
 	a.status, a.header = status, h
 	a.firstByte = time.Since(x.began)
+	x.traceHead(status)
 	kind := mediaType(h)
 	events := kind == "text/event-stream"
 	isJSON := kind == "application/json" || strings.HasSuffix(kind, "+json")

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"log/slog"
 
 	"iop/fsm"
 )
@@ -22,7 +23,7 @@ func (x *exchange) ended(ctx context.Context, e *End) (why fsm.Reason, requeue b
 		return fsm.ReasonNotRun, false
 	case e.Dispatched == DispatchedNo && !a.committed():
 		a.hold(publicCause(e))
-		x.s.o.Logger.Warn("not run", "request", x.shown, "provider", x.out.Grant.Provider, "node", x.out.Grant.Node,
+		x.log(slog.LevelWarn, "not run", "provider", x.out.Grant.Provider, "node", x.out.Grant.Node,
 			"code", e.Code, "cause", e.Message)
 		return fsm.ReasonNotRun, true
 	}
@@ -36,7 +37,7 @@ func (x *exchange) ended(ctx context.Context, e *End) (why fsm.Reason, requeue b
 	case endCanceled:
 		why = fsm.ReasonCanceled
 	}
-	x.s.o.Logger.Warn("run failed", "request", x.shown, "provider", x.out.Grant.Provider, "node", x.out.Grant.Node,
+	x.log(slog.LevelWarn, "run failed", "provider", x.out.Grant.Provider, "node", x.out.Grant.Node,
 		"code", e.Code, "dispatched", e.Dispatched.header(), "cause", e.Message)
 	return why, false
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"hash"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -45,6 +46,7 @@ type exchange struct {
 	hides     bool   // the chunk with a stream's usage is not for the client
 	hash      hash.Hash
 
+	trace    traced
 	resp     *responding // of POST /v1/responses; else nil
 	messages *messages   // of POST /v1/messages; else nil
 
@@ -88,17 +90,21 @@ func (x *exchange) serve(r *http.Request) (abort bool) {
 	defer m.Closed()
 	defer x.uncharge()
 	x.shown = x.s.answerID(r, x.identify(r))
+	x.startTrace(r.Header)
 	if x.fail == nil {
 		x.fail = x.prepare(r)
 	}
 	if x.fail == nil && x.resp != nil && x.resp.q.Background {
-		return x.submit(r.Context())
+		abort = x.submit(r.Context())
+		x.endTrace(abort)
+		return abort
 	}
 	if x.fail == nil {
 		x.run(r.Context())
 	}
 	abort = x.finish()
 	x.account()
+	x.endTrace(abort)
 	return abort
 }
 
@@ -108,7 +114,7 @@ func (x *exchange) asked() Request {
 		ID: fsm.RequestID(x.id), Model: x.model.id, Needs: x.route.needs,
 		InputTokens: x.model.scale.apply(x.raw), Fingerprint: x.fingerprint(),
 		Provider: x.model.provider, Served: x.model.served,
-		Principal: fsm.PrincipalID(x.who.principal), Token: x.who.token, Metered: x.catalog.CountTokens,
+		Principal: fsm.PrincipalID(x.who.principal), Token: x.who.token, Metered: x.catalog.CountTokens, Trace: x.trace.id,
 	}
 	if t := x.catalog.LongThreshold; t > 0 && q.InputTokens >= t {
 		q.Class = fsm.ClassLong
@@ -125,6 +131,7 @@ func (x *exchange) asked() Request {
 func (x *exchange) run(ctx context.Context) {
 	q := x.asked()
 	x.cleanHeader()
+	x.trace.asks(false)
 	switch err := x.runner().Run(ctx, q, x); {
 	case err == nil && x.decided():
 	case err == nil: // it was to go to another provider, and the client left in that moment
@@ -167,7 +174,7 @@ func (x *exchange) refused(err error) {
 		f.message = "No provider took the request; the last one: " + a.held.cause + ". Try again later."
 	}
 	if f.code == kindInternal.code || f.code == kindStorage.code {
-		x.s.o.Logger.Error("request not admitted", "request", x.shown, "error", err)
+		x.log(slog.LevelError, "request not admitted", "error", err)
 	}
 	x.fail = f
 }
@@ -178,6 +185,7 @@ func (x *exchange) refused(err error) {
 func (x *exchange) Queued(position int) {
 	again := x.answer.queued
 	x.answer.queued = true
+	x.traceQueued(position)
 	if again && x.streams && x.s.o.QueueKeepalive > 0 {
 		x.keepAlive(position)
 	}
@@ -190,9 +198,10 @@ func (x *exchange) Dispatch(ctx context.Context, g fsm.Grant, waited time.Durati
 		p = x.s.catalog.Load().providers[g.Provider]
 	}
 	x.waited = waited
+	x.traceDispatch(&g)
 	x.out = Exchange{
 		Grant: g, Adapter: p.Adapter, Method: x.r.Method, Path: x.target(), Header: x.r.Header,
-		Body: x.bodyFor(g.Served), Trace: first(x.r.Header["Traceparent"]),
+		Body: x.bodyFor(g.Served), Trace: x.trace.traceparent(), Request: x.shown,
 	}
 	if x.provKey != "" && p.OpenAI {
 		x.r.Header.Set(x.catalog.ProviderAuth.TargetHeader, x.provKey)
@@ -200,16 +209,20 @@ func (x *exchange) Dispatch(ctx context.Context, g fsm.Grant, waited time.Durati
 	}
 	if x.messages != nil {
 		if x.fail = x.messages.address(&p, g.Served); x.fail != nil {
+			x.traceEnded(&End{Dispatched: DispatchedNo, Code: endBadCall}, fsm.ReasonNotRun, false)
 			return fsm.ReasonNotRun, false
 		}
 	}
 	x.answer.begin()
 	if x.resp != nil && x.respondAnew(&p) != nil {
 		x.err = errLeft
+		x.traceEnded(&End{Dispatched: DispatchedNo, Code: endCanceled}, fsm.ReasonCanceled, false)
 		return fsm.ReasonCanceled, false
 	}
 	end := x.s.o.Backend.Exchange(ctx, &x.out, x)
-	return x.ended(ctx, &end)
+	why, requeue = x.ended(ctx, &end)
+	x.traceEnded(&end, why, requeue)
+	return why, requeue
 }
 
 // target is the request's path and query as they were sent, or what a response is made of.

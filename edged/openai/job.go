@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"sync"
@@ -148,9 +149,10 @@ func (x *exchange) submit(ctx context.Context) (abort bool) {
 	r.Events = p.run.Open(true)
 	r.Object, r.Status, r.Background = p.run.Object(), respond.Queued, true
 	r.Admission, r.Header = x.id, x.r.Header.Clone()
+	x.trace.keepTrace(r.Header)
 	r.Ask = x.asked()
 	r.Request, r.Sum = append([]byte(nil), p.original...), sha256.Sum256(p.original)
-	r, f := x.s.submit(ctx, r, x.provKey)
+	r, f := x.submitted(ctx, r, x.provKey)
 	if f != nil {
 		x.fail = f
 		abort = x.finish()
@@ -167,8 +169,9 @@ func (x *exchange) submit(ctx context.Context) (abort bool) {
 	return false
 }
 
-// submit stores a response and starts its job; the response that there is already takes its place.
-func (s *Server) submit(ctx context.Context, r *Stored, key string) (*Stored, *failure) {
+// submitted stores a response and starts its job; the response that there is already takes its place.
+func (x *exchange) submitted(ctx context.Context, r *Stored, key string) (*Stored, *failure) {
+	s := x.s
 	var j *job
 	if s.owned() && key != "" {
 		return nil, &failure{kind: kindMalformed, param: "background", message: "A background response may run after a restart or on another replica, and your own key for the provider is not stored. Leave the key out, or leave 'background' out.", dispatched: DispatchedNo}
@@ -188,7 +191,7 @@ func (s *Server) submit(ctx context.Context, r *Stored, key string) (*Stored, *f
 		if refusedBy(err) {
 			return nil, refusal(err, &model{})
 		}
-		s.o.Logger.Warn("response not stored", "response", r.ID, "error", err)
+		x.log(slog.LevelWarn, "response not stored", "response", r.ID, "error", err)
 		return nil, storeFailure(err, r.ID)
 	case before != nil && before.Sum != r.Sum:
 		return nil, &failure{kind: kindConflict, message: "This Idempotency-Key was used for a different response. Use another key.", dispatched: DispatchedNo}
@@ -228,9 +231,10 @@ func (s *Server) perform(j *job, r *Stored, key string) {
 	m := s.o.Metrics
 	m.Opened()
 	defer m.Closed()
+	x.resp = &responding{job: j, opened: true, created: createdAt(r)}
+	x.startTrace(q.Header)
 	x.who, x.id, x.shown, x.provKey = caller{principal: r.Principal, token: r.Token}, r.Admission, r.ID, key
 	x.body = append(x.body[:0], r.Request...)
-	x.resp = &responding{job: j, opened: true, created: createdAt(r)}
 	x.answer.early = true // nobody waits for a status any more: what goes wrong is told as an event
 	if x.fail = x.look(j.ctx); x.fail == nil {
 		x.run(j.ctx)
@@ -245,6 +249,7 @@ func (s *Server) perform(j *job, r *Stored, key string) {
 		x.finish()
 	}
 	x.account()
+	x.endTrace(false)
 }
 
 // failJob ends a background response whose events could not be stored.
@@ -252,7 +257,7 @@ func (x *exchange) failJob() {
 	if !x.inBackground() || errors.Is(x.answer.writeErr, ErrEnded) || errors.Is(x.answer.writeErr, ErrNoResponse) {
 		return
 	}
-	x.s.o.Logger.Warn("response not stored", "request", x.shown, "error", x.answer.writeErr)
+	x.log(slog.LevelWarn, "response not stored", "error", x.answer.writeErr)
 	x.fail = storeFailure(x.answer.writeErr, x.resp.q.ID)
 	x.err = nil
 	x.failResponse()

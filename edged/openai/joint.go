@@ -32,6 +32,7 @@ type Request struct {
 	Metered     bool // what the run used is asked of the Caller, which then has a method Used() fsm.Usage
 	MaxWait     fsm.Time
 	Tick        time.Duration
+	Trace       string // id of its trace, if it is recorded
 }
 
 // Caller is called back by a Runner, from the goroutine that called Run.
@@ -56,7 +57,8 @@ type Exchange struct {
 	Header   http.Header
 	Body     []byte
 	Deadline time.Time
-	Trace    string
+	Trace    string // W3C traceparent, or empty
+	Request  string // the id that the client knows, for logs
 }
 
 // Answer takes what a backend answers: Head once, then Data. p is valid during the call; an error ends the exchange.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -201,7 +202,8 @@ func (x *exchange) endResponse(rest []byte) bool {
 	events := p.run.End(time.Now().Unix())
 	if why := p.run.Failure(); why != nil {
 		x.fail = &failure{kind: kindProvider, dispatched: DispatchedYes, message: why.Message}
-		x.s.o.Logger.Warn("run failed", "request", x.shown, "provider", x.out.Grant.Provider, "node", x.out.Grant.Node, "code", why.Code, "cause", why.Message)
+		// Its message is the client's alone: a backend may quote the prompt in it.
+		x.log(slog.LevelWarn, "run failed", "provider", x.out.Grant.Provider, "node", x.out.Grant.Node, "code", shown(why.Code))
 	}
 	if x.streams || x.fail == nil {
 		x.keep()
@@ -242,9 +244,10 @@ func (x *exchange) keep() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), keepTime)
 	defer cancel()
 	r := x.stored()
+	r.Asked = x.shown
 	r.Object, r.Status = p.run.Object(), p.run.Status()
 	if err := x.s.o.Store.Keep(ctx, r); err != nil {
-		x.s.o.Logger.Warn("response not stored", "request", x.shown, "response", r.ID, "error", err)
+		x.log(slog.LevelWarn, "response not stored", "response", r.ID, "error", err)
 	}
 }
 

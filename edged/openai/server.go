@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"iop/edged/metrics"
+	"iop/fsm"
+	"iop/proto/spans"
 )
 
 // Options are what New needs. Zero values take the defaults named with them.
@@ -21,6 +23,8 @@ type Options struct {
 	Store   Store        // of responses; nil = a MemoryStore
 	Metrics *metrics.Metrics
 	Logger  *slog.Logger
+	Tracer  *spans.Tracer             // nil: nothing is recorded
+	Place   func(fsm.RequestID) Place // of a request that is recorded; nil: it is not told
 
 	CORS           CORS
 	MaxBodyBytes   int64         // 32 MiB

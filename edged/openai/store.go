@@ -53,6 +53,7 @@ type Stored struct {
 	Model     string // as the client wrote it
 	Created   int64  // Unix seconds
 	Previous  string // id of the response that it goes on from
+	Asked     string // id of the request as its client knows it, for logs; it is not stored
 
 	Status respond.Status
 	Input  []json.RawMessage // items, each with an id

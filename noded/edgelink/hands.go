@@ -29,7 +29,8 @@ type Run struct {
 	Header                 http.Header
 	Body                   []byte
 	Deadline               time.Time // by this node's clock; zero = none
-	Trace                  string
+	Trace                  string    // W3C traceparent, or empty
+	Request                string    // the request's id as its client knows it, for logs
 }
 
 // Answer takes a backend's answer. Use it from one goroutine, and not after Run has returned.

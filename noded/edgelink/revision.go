@@ -3,6 +3,8 @@ package edgelink
 import (
 	"context"
 	"time"
+
+	"iop/proto/nodepb"
 )
 
 // configureWait is how long a run waits for the configuration that it needs. It is on its way in front of the run, over
@@ -22,7 +24,8 @@ func (s *life) holds(revision uint64) {
 
 // await holds a run until the node has the configuration that it needs. After configureWait, or if the run ends meanwhile,
 // it goes on: gate and adapters then say what they think of it.
-func (s *life) await(ctx context.Context, revision uint64) {
+func (s *life) await(ctx context.Context, r *nodepb.Request) {
+	revision := r.Revision
 	held, moved := s.holding()
 	if held >= revision {
 		return
@@ -38,7 +41,7 @@ func (s *life) await(ctx context.Context, revision uint64) {
 		case <-s.dead:
 			return
 		case <-timer.C:
-			s.l.o.Logger.Warn("a run's configuration has not come", "generation", s.generation, "needs", revision, "has", held)
+			s.l.o.Logger.Warn("a run's configuration has not come", "request", r.ID, "generation", s.generation, "needs", revision, "has", held)
 			return
 		}
 	}

@@ -21,7 +21,7 @@ func pendingLife(t *testing.T) *life {
 // waiting starts a run that needs a revision; the channel is closed when it goes on.
 func waiting(ctx context.Context, s *life, revision uint64) <-chan struct{} {
 	on := make(chan struct{})
-	go func() { defer close(on); s.await(ctx, revision) }()
+	go func() { defer close(on); s.await(ctx, &nodepb.Request{Revision: revision}) }()
 	return on
 }
 

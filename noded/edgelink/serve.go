@@ -115,7 +115,11 @@ func (s *life) serve(ctx context.Context) {
 	for {
 		if err := d.next(runs); err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, errOver) {
-				s.l.o.Logger.Debug("data connection ended", "generation", s.generation, "error", err)
+				log := s.l.o.Logger
+				if d.req.ID != "" { // else it was idle
+					log = log.With("request", d.req.ID)
+				}
+				log.Debug("data connection ended", "generation", s.generation, "error", err)
 			}
 			return
 		}
@@ -137,6 +141,7 @@ var errOver = errors.New("the run's connection is used up")
 
 // next serves one run. An error ends the connection.
 func (d *dataConn) next(ctx context.Context) error {
+	d.req = nodepb.Request{}
 	if err := nodepb.ReadRequest(d.br, &d.req); err != nil {
 		return err
 	}
@@ -166,11 +171,11 @@ func (d *dataConn) next(ctx context.Context) error {
 	if !runs.start(r.Generation, r.Run, r.Lease, func() { cancel(); _ = d.raw.Close() }) {
 		return d.answer.over(nodepb.Outcome{Dispatched: "no", Code: CodeCanceled})
 	}
-	d.s.await(ctx, r.Revision)
+	d.s.await(ctx, r)
 	end := d.s.l.o.Hands.Run(ctx, &Run{
 		Run: r.Run, Lease: r.Lease, Generation: r.Generation,
 		Provider: r.Provider, Adapter: r.Adapter, Served: r.Served, Kind: r.Kind,
-		Method: r.Method, Path: r.Path, Header: r.Header, Body: body, Deadline: deadline, Trace: r.Trace,
+		Method: r.Method, Path: r.Path, Header: r.Header, Body: body, Deadline: deadline, Trace: r.Trace, Request: r.ID,
 	}, &d.answer)
 	return d.ended(r, end)
 }

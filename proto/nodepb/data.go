@@ -24,7 +24,8 @@ const (
 	HeaderServed     = "Iop-Served"
 	HeaderRevision   = "Iop-Revision"   // of the configuration that the run needs; absent = any
 	HeaderTimeoutMS  = "Iop-Timeout-Ms" // what is left of the deadline; absent = none
-	HeaderTrace      = "Iop-Trace"
+	HeaderTrace      = "Iop-Trace"      // W3C traceparent; a tracestate travels as the client's own field
+	HeaderRequest    = "Iop-Request"    // the request's id as its client knows it, for logs
 
 	// Of an answer:
 	HeaderLength = "Iop-Content-Length" // the backend's Content-Length; the exchange itself is chunked

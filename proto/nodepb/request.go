@@ -27,6 +27,7 @@ type Request struct {
 	Revision               uint64 // the run needs this configuration or a newer one; 0 = any
 	TimeoutMS              uint64 // 0 = none
 	Trace                  string
+	ID                     string // the request's, as its client knows it
 	Header                 http.Header
 	ContentLength          int64
 }
@@ -55,6 +56,7 @@ func AppendRequest(b []byte, r *Request) ([]byte, error) {
 		b = appendNumber(b, HeaderTimeoutMS, r.TimeoutMS)
 	}
 	b = appendText(b, HeaderTrace, r.Trace)
+	b = appendText(b, HeaderRequest, r.ID)
 	b = appendFields(b, r.Header)
 	b = appendNumber(b, "Content-Length", uint64(r.ContentLength))
 	b = append(b, "\r\n"...)
@@ -78,7 +80,7 @@ func ReadRequest(br *bufio.Reader, r *Request) error {
 	}
 	*r = Request{Method: method, Path: path, ContentLength: -1}
 	var fields headers
-	fields.expect(strings.Count(rest, "\n"), 11)
+	fields.expect(strings.Count(rest, "\n"), 12)
 	for {
 		line, rest, _ = cutLine(rest)
 		if line == "" {
@@ -103,7 +105,7 @@ func ReadRequest(br *bufio.Reader, r *Request) error {
 	return nil
 }
 
-// set keeps a field of ours; false: it is the client's.
+// set keeps a field of ours; false: it is the client's. One of ours that this version does not know is passed over.
 func (r *Request) set(key, value string) (own bool, err error) {
 	switch key {
 	case HeaderRun:
@@ -126,6 +128,8 @@ func (r *Request) set(key, value string) (own bool, err error) {
 		r.TimeoutMS, err = number(value)
 	case HeaderTrace:
 		r.Trace = value
+	case HeaderRequest:
+		r.ID = value
 	case "Content-Length":
 		var n uint64
 		n, err = number(value)
@@ -134,7 +138,7 @@ func (r *Request) set(key, value string) (own bool, err error) {
 	case "Transfer-Encoding":
 		err = ErrMalformed
 	default:
-		return false, nil
+		return strings.HasPrefix(key, HeaderPrefix), nil
 	}
 	return true, err
 }
