@@ -22,6 +22,7 @@ type guard struct {
 	logFile
 	fail    func(error)
 	history *history
+	synced  func(time.Duration)               // told how long it took to write entries; nil = nobody is
 	cutAt   func(keep uint64) (uint64, error) // where the log may begin if all from keep on stays; nil = at keep
 
 	mu     sync.Mutex
@@ -97,8 +98,12 @@ func (g *guard) failed(err error) error {
 func (g *guard) StoreLog(l *raft.Log) error { return g.StoreLogs([]*raft.Log{l}) }
 
 func (g *guard) StoreLogs(logs []*raft.Log) error {
+	start := time.Now()
 	err := g.write("write log.db", func() error { return g.logFile.StoreLogs(logs) })
 	if err == nil {
+		if g.synced != nil {
+			g.synced(time.Since(start))
+		}
 		for _, l := range logs {
 			g.history.add(l.Index, len(l.Data), l.AppendedAt)
 		}

@@ -47,6 +47,7 @@ func assemble(o Options, dir *directory) *Store {
 	s.replica = &replica{cluster: s.Cluster, queue: s.queue, out: s.out, fail: s.fail, machine: fsm.New()}
 	s.replica.level.Store(fsm.LevelFirst)
 	s.guard = &guard{fail: s.fail, cutAt: s.snapStore().cutAt, history: &history{limit: o.History, least: o.keepEntries}}
+	s.guard.synced = func(took time.Duration) { s.observe(Stat{Kind: StatSync, Took: took}) }
 	s.plain = &lane{}
 	s.batcher = &batcher{
 		queue: s.queue, replica: s.replica, clock: clock{monotonic: monotonic}, observe: s.observe,

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -85,6 +86,19 @@ func (s *snapStore) List() ([]*raft.SnapshotMeta, error) {
 		return nil, err
 	}
 	return []*raft.SnapshotMeta{meta}, from.Close()
+}
+
+// figures tells how large the newest snapshot's file is and when it was written; zeros = there is none.
+func (s *snapStore) figures() (bytes int64, at time.Time) {
+	names, err := snapshotNames(s.dir)
+	if err != nil || len(names) == 0 {
+		return 0, at
+	}
+	info, err := os.Stat(s.path(names[0]))
+	if err != nil {
+		return 0, at
+	}
+	return info.Size(), info.ModTime()
 }
 
 // Open returns a snapshot's state for reading. The state is verified by who reads it.

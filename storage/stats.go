@@ -10,6 +10,7 @@ const (
 	StatEntry      StatKind = iota + 1 // an entry of this replica was written and applied
 	StatSnapshot                       // a snapshot was written
 	StatOverloaded                     // a command was refused as overloaded
+	StatSync                           // entries were written to the log, with fsync
 )
 
 // Stat is one observation for metrics.
@@ -18,7 +19,7 @@ type Stat struct {
 	Commands int           // of an entry
 	Bytes    int64         // of an entry or a snapshot
 	Wait     time.Duration // of an entry: how long its oldest command was queued
-	Took     time.Duration // from proposing the entry to having it applied; or of writing the snapshot
+	Took     time.Duration // from proposing the entry to having it applied; or of writing the snapshot; or of writing to the log
 	Apply    time.Duration // of an entry: how long the machine took over it, or over one close to it
 	Capture  time.Duration // of a snapshot: how long applying stood still
 }
@@ -37,6 +38,9 @@ type Stats struct {
 	QueuedBytes   int64  // of commands whose outcome was not delivered yet
 	Overloaded    uint64 // commands refused since the start
 	Snapshots     uint64 // written since the start
+	SnapshotBytes int64
+	SnapshotAt    time.Time // when the newest was written; zero = there is none
+	Missed        uint64    // effects that watchers missed since the start
 	LogFileBytes  int64
 	Capture       time.Duration // of the last snapshot: how long applying stood still
 }

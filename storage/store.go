@@ -166,6 +166,8 @@ func (s *Store) Stats() Stats {
 	if info, err := os.Stat(s.dir.file(logDB)); err == nil {
 		st.LogFileBytes = info.Size()
 	}
+	st.SnapshotBytes, st.SnapshotAt = s.snapStore().figures()
+	st.Missed = s.watchers.missed.Load()
 	return st
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"iop/fsm"
 )
@@ -16,6 +17,8 @@ const watchBuffer = 4096
 type watchers struct {
 	kick chan struct{}
 	done chan struct{}
+
+	missed atomic.Uint64 // effects, each counted for each observer
 
 	mu      sync.Mutex
 	list    []*watcher // replaced, never changed in place
@@ -74,7 +77,9 @@ func (w *watchers) publish(effects []fsm.Effect) {
 	if len(w.list) == 0 || w.closed {
 		return
 	}
-	w.waiting = append(w.waiting, effects[:min(len(effects), watchBuffer-len(w.waiting))]...)
+	fit := min(len(effects), watchBuffer-len(w.waiting))
+	w.waiting = append(w.waiting, effects[:fit]...)
+	w.missed.Add(uint64((len(effects) - fit) * len(w.list)))
 	w.wake()
 }
 
@@ -88,7 +93,7 @@ func (w *watchers) run() {
 		w.waiting, w.gone = spare[:0], nil
 		w.mu.Unlock()
 		for _, x := range list {
-			spread(x, work)
+			w.missed.Add(uint64(spread(x, work)))
 		}
 		spare = work
 		for _, x := range gone {
@@ -100,14 +105,16 @@ func (w *watchers) run() {
 	}
 }
 
-func spread(x *watcher, effects []fsm.Effect) {
+// spread returns how many effects the watcher misses.
+func spread(x *watcher, effects []fsm.Effect) int {
 	for i := range effects {
 		select {
 		case x.to <- effects[i]:
 		default:
-			return // full: it misses the rest of these
+			return len(effects) - i // full: it misses the rest of these
 		}
 	}
+	return 0
 }
 
 // stop closes all channels; it returns when that is done.
