@@ -20,6 +20,7 @@ var arrows = map[string][]string{
 	"edged/metrics":          {},
 	"edged/adminapi":         {},
 	"edged/dashboard":        {},
+	"edged/pulse":            {},
 	"edged/bootstrap":        {},
 	"edged/strangers":        {},
 	"edged/openai":           {"fsm", "edged/metrics", "edged/openai/respond", "edged/openai/anthropic", "proto/spans"},
@@ -86,6 +87,7 @@ var homes = map[string][]string{
 	"github.com/anishathalye/porcupine":     {"~"},
 	"github.com/openai/openai-go":           {"~"},
 	"github.com/santhosh-tekuri/jsonschema": {"~"},
+	"github.com/chromedp":                   {"~"},
 }
 
 func TestImportsFollowTheArrows(t *testing.T) {

@@ -1,0 +1,67 @@
+// The view of the configuration: its revisions, and what each changed.
+
+import { button, el } from "./dom.js";
+import { diff } from "./diff.js";
+import { section } from "./section.js";
+import { moment } from "./time.js";
+import { many } from "./words.js";
+
+const sources = { start: "read when the edge started", refresh: "applied by a refresh", signal: "read again after SIGHUP", other: "came through another edge" };
+
+export class Revisions {
+  title = "Configuration";
+  #session;
+  #revision = -1;
+  #asking = false;
+
+  constructor({ session }) {
+    this.#session = session;
+    this.list = el("ol", { class: "revisions" });
+    this.document = el("pre", { tabindex: "0", role: "region", "aria-label": "Document in effect" });
+    const shown = el("details", {}, el("summary", {}, "The document that is in effect"), this.document);
+    shown.addEventListener("toggle", () => shown.open && this.#show());
+    this.shown = shown;
+    this.node = el("div", { class: "stack" }, section("revisions", "Revisions", null, this.list), section("document", "In effect", null, shown));
+  }
+
+  // update asks again when the revision is another one.
+  update(picture) {
+    if (picture.head.revision === this.#revision || this.#asking) return;
+    this.#ask(picture.head.revision);
+  }
+
+  forget() {
+    this.#revision = -1;
+  }
+
+  async #ask(revision) {
+    this.#asking = true;
+    try {
+      const { revisions } = await this.#session.get("/config/history");
+      this.#revision = revision;
+      this.list.replaceChildren(...(revisions.length > 0 ? revisions.map((r, i) => item(r, i === 0)) : [el("li", { class: "empty" }, "No configuration was applied yet. ", el("code", {}, "iopctl refresh --dry-run"), " shows what the edge's file would do.")]));
+      if (this.shown.open) await this.#show();
+    } catch (e) {
+      this.#revision = revision; // ask again at the next one, or by the button
+      this.list.replaceChildren(el("li", { class: "trouble", role: "alert" }, `${e.message}. ${e.cure ?? ""} `, button("Ask again", () => this.#ask(revision))));
+    }
+    this.#asking = false;
+  }
+
+  async #show() {
+    try {
+      const c = await this.#session.get("/config");
+      this.document.textContent = c.document === null ? "none" : JSON.stringify(c.document, null, 2);
+    } catch (e) {
+      this.document.textContent = `${e.message}. ${e.cure ?? ""}`;
+    }
+  }
+}
+
+function item(r, newest) {
+  const changes = r.changes ?? [];
+  const title = el("summary", {}, el("b", {}, `Revision ${r.revision}`), newest ? el("span", { class: "badge" }, "in effect") : null, " ", moment(Date.parse(r.time)),
+    el("span", { class: "dim" }, ` ${sources[r.source] ?? r.source}${r.edge ? ` on ${r.edge}` : ""}`),
+    el("span", { class: "dim" }, changes.length > 0 ? ` · ${many(changes.length, "change")}` : ""));
+  return el("li", {}, el("details", { open: newest && changes.length > 0 }, title, changes.length > 0 ? diff(changes, `Changes of revision ${r.revision}`) : el("p", { class: "dim" }, r.source === "start" ? "What was there when the edge started: there is nothing older to compare it with." : "Nothing is known of what it changed.")));
+}
