@@ -51,7 +51,7 @@ and 5, drain with 6, cluster with 5 (see there).`
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, err) })
 	g.register(root)
 	root.AddCommand(
-		newStatus(g), newLeases(g), newQueue(g), newRequests(g), newUsage(g), newDebug(g), newProviders(g), newNodes(g), newModels(g),
+		newStatus(g), newTop(g), newLeases(g), newQueue(g), newRequests(g), newUsage(g), newDebug(g, d.Version), newProviders(g), newNodes(g), newModels(g),
 		newRefresh(g), newConfig(g), newTokens(g), newCerts(g), newCluster(g, d.Version), newVersion(g, d.Version),
 	)
 	if d.Dev != nil {

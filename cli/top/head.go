@@ -32,13 +32,16 @@ func (m *model) sides(left, right string, p paint) string {
 
 func (m *model) whoLine() string {
 	h := &m.shown.head
-	leader := "no leader: nothing is admitted"
-	if h.Leader != "" {
-		leader = fmt.Sprintf("leader %s, term %d", h.Leader, h.Term)
+	who := []string{"iop " + h.Edge + " (" + h.Role + ")"}
+	switch h.Leader {
+	case "":
+		who = append(who, "no leader: nothing is admitted")
+	case h.Edge:
+		who = []string{fmt.Sprintf("iop %s (leader, term %d)", h.Edge, h.Term)}
+	default:
+		who = append(who, fmt.Sprintf("leader %s, term %d", h.Leader, h.Term))
 	}
-	facts := []string{
-		"iop " + h.Edge + " (" + h.Role + ")", leader, fmt.Sprintf("revision %d", h.Revision), fmt.Sprintf("index %d", h.AppliedIndex),
-	}
+	facts := append(who, fmt.Sprintf("revision %d", h.Revision), fmt.Sprintf("index %d", h.AppliedIndex))
 	if h.Lag > 0 {
 		facts = append(facts, fmt.Sprintf("%d behind", h.Lag))
 	}

@@ -102,11 +102,22 @@ func (m *model) foot() []string {
 	if m.notice.text != "" && m.nowIs.Before(m.notice.until) {
 		line = m.notice.paint.on(m.scene.fit(" "+m.scene.clean(m.notice.text), m.width, false))
 	}
-	keys := "? help  Tab list  Enter explain  s order  / filter  d drain  x cancel  p pause  q quit"
+	keys := "? help  Tab list  Enter explain  s order  / filter  " + m.actionKeys() + "p pause  q quit"
 	if m.story != nil {
 		keys = "Esc back  Up/Down scroll  r ask again  ? help  Ctrl-C quit"
 	}
 	return []string{line, m.keyLine(keys)}
+}
+
+// actionKeys are those that do something in the list that is seen.
+func (m *model) actionKeys() string {
+	switch m.panes[m.active].(type) {
+	case *list[provider]:
+		return "d drain  "
+	case *list[waiter]:
+		return "x cancel  "
+	}
+	return ""
 }
 
 func (m *model) keyLine(text string) string {
