@@ -91,6 +91,9 @@ func New(o Options) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.hands.tracer, err = newTracer(&d.config, o.Version, o.Logger); err != nil {
+		return nil, err
+	}
 	return d, nil
 }
 
@@ -124,6 +127,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.hands.close()
 	}()
 	err := d.edges.run(ctx)
+	d.closeTracer()
 	d.log.Info("stopped", "node", d.config.ID)
 	return err
 }

@@ -43,11 +43,16 @@ func (e ended) String() string {
 type noting struct {
 	edgelink.Answer
 	status int
+	timed  bool
+	at     time.Time // when it came, if timed
 }
 
 // Head implements edgelink.Answer.
 func (n *noting) Head(status int, h http.Header) error {
 	n.status = status
+	if n.timed {
+		n.at = time.Now()
+	}
 	return n.Answer.Head(status, h)
 }
 

@@ -11,6 +11,7 @@ import (
 	"iop/noded/adapter"
 	"iop/noded/edgelink"
 	"iop/proto/nodepb"
+	"iop/proto/spans"
 )
 
 // Codes of runs that end here, none of them dispatched.
@@ -25,6 +26,7 @@ type hands struct {
 	build   builder
 	monitor *monitor
 	log     *slog.Logger
+	tracer  *spans.Tracer // nil: nothing is recorded
 	current atomic.Pointer[registry]
 
 	mu     sync.Mutex // one Configure at a time
@@ -70,6 +72,13 @@ func (h *hands) Configure(_ context.Context, revision uint64, p *nodepb.NodeConf
 
 // Run runs r at its backend and returns when the backend call is really over.
 func (h *hands) Run(ctx context.Context, r *edgelink.Run, a edgelink.Answer) edgelink.End {
+	t := h.startTrace(r)
+	end := h.run(ctx, r, a, &t)
+	h.endRun(r, &t, &end)
+	return end
+}
+
+func (h *hands) run(ctx context.Context, r *edgelink.Run, a edgelink.Answer, t *traced) edgelink.End {
 	reg, p, ok := h.enter(r.Adapter)
 	if !ok {
 		return refused(codeMisconfigured, "this node has no adapter "+r.Adapter)
@@ -80,16 +89,20 @@ func (h *hands) Run(ctx context.Context, r *edgelink.Run, a edgelink.Answer) edg
 	}
 	if g := reg.gates[r.Provider]; g != nil { // else the provider went while the run was on its way
 		if !g.TryAcquire() {
-			h.log.Warn("gate refused a run that the edge had granted", "adapter", r.Adapter, "provider", r.Provider,
+			t.gate(true, g.Capacity(), g.InFlight())
+			h.about(r, t).Warn("gate refused a run that the edge had granted", "adapter", r.Adapter, "provider", r.Provider,
 				"lease", r.Lease, "capacity", g.Capacity(), "in_flight", g.InFlight(), "refused", g.Refused())
 			return refused(codeConcurrency, "provider "+r.Provider+" is at its capacity")
 		}
 		defer g.Release()
+		t.gate(false, g.Capacity(), g.InFlight())
 	}
-	noted, began := noting{Answer: a}, time.Now()
-	end := p.station.Do(ctx, callOf(r, reg.types[r.Provider], reg.windows[r.Provider]), &noted)
+	t.call(r, reg.types[r.Provider])
+	noted := noting{Answer: a, timed: t.backend.Recording()}
+	end := p.station.Do(ctx, callOf(r, reg.types[r.Provider], reg.windows[r.Provider], t.traceparent()), &noted)
+	t.called(&end, &noted)
 	if w := reg.watches[r.Provider]; w != nil {
-		w.observe(ended{end: end, status: noted.status, took: time.Since(began)})
+		w.observe(ended{end: end, status: noted.status, took: time.Since(t.began)})
 	}
 	if end.Held != nil {
 		handOn(end.Held, a)
@@ -123,7 +136,7 @@ func refused(code, message string) edgelink.End {
 	return edgelink.End{Dispatched: edgelink.DispatchedNo, Code: code, Message: message}
 }
 
-func callOf(r *edgelink.Run, providerType string, window int64) *adapter.Call {
+func callOf(r *edgelink.Run, providerType string, window int64, traceparent string) *adapter.Call {
 	c := &adapter.Call{
 		Method:   r.Method,
 		Path:     r.Path,
@@ -133,12 +146,12 @@ func callOf(r *edgelink.Run, providerType string, window int64) *adapter.Call {
 		Type:     providerType,
 		Window:   window,
 	}
-	if r.Trace != "" {
+	if traceparent != "" {
 		c.Header = r.Header.Clone()
 		if c.Header == nil {
 			c.Header = http.Header{}
 		}
-		c.Header.Set("Traceparent", r.Trace)
+		c.Header.Set("Traceparent", traceparent)
 	}
 	return c
 }

@@ -42,10 +42,8 @@ func (x *exchange) startTrace(h http.Header) {
 		t.passOn = parent
 		return
 	}
-	if len(h["Tracestate"]) > 0 {
-		if _, ok := spans.Parse(parent); !ok {
-			delete(h, "Tracestate") // it belongs to a trace that is not known (W3C Trace Context 4.3)
-		}
+	if len(h["Tracestate"]) > 0 && spans.StateOf(parent, h["Tracestate"]) == nil {
+		delete(h, "Tracestate")
 	}
 	if x.inBackground() {
 		t.root, t.passOn = x.s.o.Tracer.StartLinked("background "+x.route.template(), spans.Internal, x.began, parent)

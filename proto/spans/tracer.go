@@ -148,6 +148,17 @@ func (t *Tracer) StartLinked(name string, k Kind, at time.Time, cause string) (s
 	return t.begin(context.Background(), name, k, at, trace.WithLinks(trace.Link{SpanContext: remote(came, nil)})), ""
 }
 
+// StateOf returns the tracestate that goes with a traceparent: none if that is none (W3C Trace Context 4.3).
+func StateOf(parent string, state []string) []string {
+	if len(state) == 0 {
+		return nil
+	}
+	if _, ok := Parse(parent); !ok {
+		return nil
+	}
+	return state
+}
+
 func (t *Tracer) begin(ctx context.Context, name string, k Kind, at time.Time, more ...trace.SpanStartOption) Span {
 	_, s := t.tracer.Start(ctx, name, append(more, trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKind(k)))...)
 	return Span{of: s, t: t}
