@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"iop/edged/metrics"
 	"iop/edged/openai"
 	"iop/fsm"
 )
@@ -85,6 +84,6 @@ func (d *Daemon) join(public *openai.Server) error {
 	}
 	d.openai = public
 	d.metrics.SetNames(names(d.view.load().cluster))
-	d.metrics.SetState(func() metrics.State { return state(d.store) })
+	d.metrics.SetState(d.state)
 	return nil
 }

@@ -38,17 +38,30 @@ func (d *Daemon) notReady() error {
 // leaderLook is how often this edge looks who leads.
 const leaderLook = 250 * time.Millisecond
 
-// watchLeader counts the changes of the leader until ctx ends.
+// watchLeader counts the changes of the leader, the time without one, and jumps of the wall clock, until ctx ends.
 func (d *Daemon) watchLeader(ctx context.Context) error {
 	ticker := time.NewTicker(leaderLook)
 	defer ticker.Stop()
+	var wall wallClock
+	looked := time.Now()
+	wall.look(looked)
 	for last := d.leader(); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		if now := d.leader(); now != "" && now != last {
+		at := time.Now()
+		if off := wall.look(at); off != 0 {
+			d.log.Warn("the wall clock has jumped; no decision reads it, certificates and the times that are shown do", "by", off.Round(time.Millisecond).String())
+			d.metrics.ClockJumped()
+		}
+		now := d.leader()
+		if now == "" {
+			d.metrics.Leaderless(at.Sub(looked))
+		}
+		looked = at
+		if now != "" && now != last {
 			d.log.Info("another leader", "leader", now, "before", last)
 			d.metrics.LeaderChanged()
 			last = now

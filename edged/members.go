@@ -199,6 +199,9 @@ func (m members) Verify(ctx context.Context) (*adminapi.Verification, error) {
 	if err != nil {
 		return nil, unavailable(err)
 	}
+	if m.d.store.Role() == storage.RoleLeader {
+		m.d.compared(v)
+	}
 	out := &adminapi.Verification{Index: v.Index, Same: true, Replicas: make([]adminapi.VerifiedMember, 0, len(v.Replicas))}
 	first := ""
 	for _, r := range v.Replicas {

@@ -63,6 +63,19 @@ func paths(r *adminapi.RefreshReport) []string {
 // refreshFrom loads, judges and applies a candidate, and says what came of it. One refresh at a time may propose on this
 // edge; one that finds that another came first after it was asked for is a conflict, as it is between edges.
 func (d *Daemon) refreshFrom(ctx context.Context, q adminapi.RefreshRequest, source string) (*adminapi.RefreshReport, error) {
+	r, err := d.refreshOnce(ctx, q, source)
+	if err != nil || r == nil {
+		d.metrics.Refreshed(refreshFailed)
+	} else {
+		d.metrics.Refreshed(r.Result)
+	}
+	return r, err
+}
+
+// refreshFailed is the result, for the metrics, of a refresh that came to none.
+const refreshFailed = "failed"
+
+func (d *Daemon) refreshOnce(ctx context.Context, q adminapi.RefreshRequest, source string) (*adminapi.RefreshReport, error) {
 	if err := d.changeable(ctx); err != nil {
 		return nil, err
 	}

@@ -178,6 +178,7 @@ func (d *Daemon) keepSession(ctx context.Context) error {
 		d.configured() // a change of the configuration is told to sessions, and there was none
 		d.admission.Attach(next)
 		d.tenure.set(next)
+		d.metrics.SessionReopened()
 		d.log.Info("session opened", "session", next.ID(), "after", time.Since(began).Round(time.Millisecond).String())
 		x = next
 	}

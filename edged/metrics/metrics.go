@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,64 +22,74 @@ type Metrics struct {
 	models *table[string, Model]
 	usages *table[UsageKey, Usage]
 
-	requests  *prometheus.CounterVec
 	duration  *prometheus.HistogramVec
 	firstByte *prometheus.HistogramVec
 	wait      *prometheus.HistogramVec
-	tokensIn  *prometheus.CounterVec
-	tokensOut *prometheus.CounterVec
 
-	granted  *table[string, prometheus.Counter]
-	returned *table[string, prometheus.Counter]
-	links    *table[string, prometheus.Counter]
+	granted   *table[string, prometheus.Counter]
+	returned  *table[string, prometheus.Counter]
+	links     *table[string, prometheus.Counter]
+	refreshes *table[string, prometheus.Counter]
+	changes   *prometheus.CounterVec
 
 	open           prometheus.Gauge
 	requeues       prometheus.Counter
 	releaseRetries prometheus.Counter
 	commit         prometheus.Histogram
+	commitWait     prometheus.Histogram
+	sync           prometheus.Histogram
 	batch          prometheus.Histogram
 	apply          prometheus.Histogram
 	gateRefusals   prometheus.Counter
 	unknownRuns    prometheus.Counter
 	leaderChanges  prometheus.Counter
+	leaderless     prometheus.Counter
+	reopenings     prometheus.Counter
+	clockJumps     prometheus.Counter
 	snapshot       prometheus.Histogram
 
-	peers peerSet
+	digests digestSet
+	peers   peerSet
+	past    past
 }
 
 // New returns the metrics of one edge.
 func New() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), state: &stateCollector{}}
+	m := &Metrics{registry: prometheus.NewRegistry(), state: newStateCollector()}
 	m.names.Store(&nameSet{})
-	m.registry.MustRegister(m.state, collectors.NewGoCollector(),
+	m.past.Wait, m.past.FirstByte, m.past.Duration = newDistribution(), newDistribution(), newDistribution()
+	m.routes = newTable(func(routeKey) *Route { return &Route{} })
+	m.models = newTable(m.newModel)
+	m.usages = newTable(func(UsageKey) *Usage { return &Usage{} })
+	m.registry.MustRegister(m.state, newLabelled(m), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
-	m.requests = m.counterVec(nameRequests, "Requests by model, provider and how they ended.",
-		labelModel, labelProvider, labelOutcome)
-	m.duration = m.histogramVec(nameRequestDuration, "Time from a request's arrival to its end.", labelModel)
-	m.firstByte = m.histogramVec(nameFirstByte, "Time from a request's arrival to the backend's first byte.", labelModel)
-	m.wait = m.histogramVec(nameQueueWait, "Time from admission to the grant of a slot.", labelModel)
-	usage := []string{labelPrincipal, labelToken, labelModel, labelProvider}
-	m.tokensIn = m.counterVec(nameTokensIn, "Prompt tokens that backends reported.", usage...)
-	m.tokensOut = m.counterVec(nameTokensOut, "Completion tokens that backends reported.", usage...)
-	m.routes = newTable(m.newRoute)
-	m.models = newTable(m.newModel)
-	m.usages = newTable(m.newUsage)
+	m.duration = m.histogramVec(nameRequestDuration, waitBuckets())
+	m.firstByte = m.histogramVec(nameFirstByte, waitBuckets())
+	m.wait = m.histogramVec(nameQueueWait, waitBuckets())
 
-	m.granted = m.counters(nameGranted, "Leases granted to this edge's requests.", labelClass)
-	m.returned = m.counters(nameReturned, "Leases of this edge's requests that were returned, by reason.", labelReason)
-	m.links = m.counters(nameLinkEvents, "Registrations, refusals and ends of links to nodes.", labelEvent)
+	m.granted = m.counters(nameGranted)
+	m.returned = m.counters(nameReturned)
+	m.links = m.counters(nameLinkEvents)
+	m.refreshes = m.counters(nameRefreshes)
+	m.changes = m.counterVec(nameAdminChanges)
 
-	m.open = m.gauge(nameOpenRequests, "Requests of clients that have not ended.")
-	m.requeues = m.counter(nameRequeues, "Requests that a backend did not run and that went back to their place.")
-	m.releaseRetries = m.counter(nameReleaseRetries, "Releases that had to be proposed again.")
-	m.gateRefusals = m.counter(nameGateRefusals, "Dispatches that a node's gate refused; should stay 0.")
-	m.unknownRuns = m.counter(nameUnknownRuns, "Frames about runs that this edge does not know; dropped.")
-	m.leaderChanges = m.counter(nameLeaderChanges, "Changes of the leader as this replica saw them.")
-	m.commit = m.histogram(nameCommit, "Time from proposing a batch to its commit on disk.", fineBuckets())
-	m.apply = m.histogram(nameApply, "Time the machine took to apply an entry.", prometheus.ExponentialBuckets(1e-6, 4, 10))
-	m.batch = m.histogram(nameBatch, "Commands per committed entry.", prometheus.ExponentialBuckets(1, 2, 13))
-	m.snapshot = m.histogram(nameSnapshot, "Time to write a snapshot.", prometheus.ExponentialBuckets(1e-3, 4, 9))
+	m.open = m.gauge(nameOpenRequests)
+	m.requeues = m.counter(nameRequeues)
+	m.releaseRetries = m.counter(nameReleaseRetries)
+	m.gateRefusals = m.counter(nameGateRefusals)
+	m.unknownRuns = m.counter(nameUnknownRuns)
+	m.leaderChanges = m.counter(nameLeaderChanges)
+	m.leaderless = m.counter(nameLeaderless)
+	m.reopenings = m.counter(nameReopenings)
+	m.clockJumps = m.counter(nameClockJumps)
+	m.commit = m.histogram(nameCommit, fineBuckets())
+	m.commitWait = m.histogram(nameCommitWait, fineBuckets())
+	m.sync = m.histogram(nameSync, fineBuckets())
+	m.apply = m.histogram(nameApply, prometheus.ExponentialBuckets(1e-6, 4, 10))
+	m.batch = m.histogram(nameBatch, prometheus.ExponentialBuckets(1, 2, 13))
+	m.snapshot = m.histogram(nameSnapshot, prometheus.ExponentialBuckets(1e-3, 4, 9))
+	m.digests = m.newDigestSet()
 	m.peers = m.newPeerSet()
 	return m
 }
@@ -128,12 +139,39 @@ func (m *Metrics) GateRefused() { m.gateRefusals.Inc() }
 // LeaderChanged counts a change of the leader.
 func (m *Metrics) LeaderChanged() { m.leaderChanges.Inc() }
 
-// Committed counts an entry: how many commands it carried, how long its commit and its Apply took.
-func (m *Metrics) Committed(commands int, commit, apply time.Duration) {
+// Leaderless adds a time for which no leader was known.
+func (m *Metrics) Leaderless(d time.Duration) { m.leaderless.Add(max(d, 0).Seconds()) }
+
+// SessionReopened counts a session that was opened because the one before was ended while the edge lives.
+func (m *Metrics) SessionReopened() { m.reopenings.Inc() }
+
+// ClockJumped counts a jump of the wall clock.
+func (m *Metrics) ClockJumped() { m.clockJumps.Inc() }
+
+// Refreshed counts an attempt to change the configuration by its result, which is a name of ours.
+func (m *Metrics) Refreshed(result string) { (*m.refreshes.get(result)).Inc() }
+
+// AdminChanged counts what an operator changed, or was refused to; what is a name of ours. Blanks become underscores. It may
+// lock and allocate.
+func (m *Metrics) AdminChanged(what string, done bool) {
+	result := "refused"
+	if done {
+		result = "done"
+	}
+	m.changes.WithLabelValues(strings.ReplaceAll(what, " ", "_"), result).Inc()
+}
+
+// Committed counts an entry: how many commands it carried, how long the oldest of them waited, how long its commit and its
+// Apply took.
+func (m *Metrics) Committed(commands int, wait, commit, apply time.Duration) {
 	m.batch.Observe(float64(commands))
+	m.commitWait.Observe(wait.Seconds())
 	m.commit.Observe(commit.Seconds())
 	m.apply.Observe(apply.Seconds())
 }
 
 // Snapshotted counts a written snapshot.
 func (m *Metrics) Snapshotted(d time.Duration) { m.snapshot.Observe(d.Seconds()) }
+
+// Synced counts a write of entries to the log, with its fsync.
+func (m *Metrics) Synced(d time.Duration) { m.sync.Observe(d.Seconds()) }

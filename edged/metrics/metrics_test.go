@@ -62,7 +62,7 @@ func TestRemovedNamesVanishAndOthersKeepTheirCounts(t *testing.T) {
 	m.SetNames([]string{"a"}, []string{"p"})
 	m.Route("a", "p").Ended(metrics.OutcomeOK)
 	state := metrics.State{
-		QueuePending: 3, QueueMax: 16,
+		Queue:     metrics.QueueState{Pending: 3, Max: 16},
 		Providers: []metrics.ProviderRow{{ID: "p", Node: "n", Capacity: 4, InFlight: 2, LongCapacity: -1}},
 		Nodes:     []metrics.NodeRow{{ID: "n", Generation: 7, Links: []metrics.LinkRow{{"e", "ready"}, {"e", "fenced"}, {"e", "fenced"}}}},
 	}
@@ -97,7 +97,9 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 		m.Usage(k).Add(1, 2)
 		m.Granted("normal")
 		m.Returned("done")
-		m.Committed(1, 1, 1)
+		m.Committed(1, 1, 1, 1)
+		m.Synced(1)
+		m.Usage(k).Untold()
 		m.Closed()
 	})
 	if n > 0 {

@@ -15,15 +15,10 @@ type peerSet struct {
 }
 
 func (m *Metrics) newPeerSet() peerSet {
-	s := peerSet{
-		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: namePeerUp, Help: "1 if the replica answers this one."}, []string{labelPeer}),
-		roundTrip: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: namePeerRoundTrip, Help: "Time of a ping to the replica.", Buckets: fineBuckets(),
-		}, []string{labelPeer}),
-		forwarded: m.counterVec(namePeerForwarded, "Batches of commands sent to the replica as the leader, by what it said.", labelPeer, labelVerdict),
+	return peerSet{
+		up: m.gaugeVec(namePeerUp), roundTrip: m.histogramVec(namePeerRoundTrip, fineBuckets()),
+		forwarded: m.counterVec(namePeerForwarded),
 	}
-	m.registry.MustRegister(s.up, s.roundTrip)
-	return s
 }
 
 // PeerUp tells whether another replica answers. It may lock and allocate, as all of the Peer methods.

@@ -9,39 +9,50 @@ func waitBuckets() []float64 {
 	return []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
 }
 
-func (m *Metrics) counter(name, help string) prometheus.Counter {
-	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+// What is registered has its help, and its labels, from the catalog.
+
+func (m *Metrics) counter(name string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: helpOf(name)})
 	m.registry.MustRegister(c)
 	return c
 }
 
-func (m *Metrics) gauge(name, help string) prometheus.Gauge {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+func (m *Metrics) gauge(name string) prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: helpOf(name)})
 	m.registry.MustRegister(g)
 	return g
 }
 
-func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
-	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+func (m *Metrics) histogram(name string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: helpOf(name), Buckets: buckets})
 	m.registry.MustRegister(h)
 	return h
 }
 
-func (m *Metrics) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
-	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+func (m *Metrics) counterVec(name string) *prometheus.CounterVec {
+	d := described(name)
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: d.Help}, d.Labels)
 	m.registry.MustRegister(v)
 	return v
 }
 
-func (m *Metrics) histogramVec(name, help string, labels ...string) *prometheus.HistogramVec {
-	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: waitBuckets()}, labels)
+func (m *Metrics) gaugeVec(name string) *prometheus.GaugeVec {
+	d := described(name)
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: d.Help}, d.Labels)
+	m.registry.MustRegister(v)
+	return v
+}
+
+func (m *Metrics) histogramVec(name string, buckets []float64) *prometheus.HistogramVec {
+	d := described(name)
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: d.Help, Buckets: buckets}, d.Labels)
 	m.registry.MustRegister(v)
 	return v
 }
 
 // counters is a vector with one label whose values are few and ours.
-func (m *Metrics) counters(name, help, label string) *table[string, prometheus.Counter] {
-	v := m.counterVec(name, help, label)
+func (m *Metrics) counters(name string) *table[string, prometheus.Counter] {
+	v := m.counterVec(name)
 	return newTable(func(value string) *prometheus.Counter {
 		c := v.WithLabelValues(value)
 		return &c

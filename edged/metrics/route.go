@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,17 +15,19 @@ type nameSet struct{ models, providers map[string]bool }
 func (m *Metrics) SetNames(models, providers []string) {
 	n := &nameSet{models: setOf(models), providers: setOf(providers)}
 	m.names.Store(n)
-	for _, k := range m.routes.drop(func(k routeKey) bool { return !n.model(k.model) || !n.provider(k.provider) }) {
-		m.requests.DeletePartialMatch(prometheus.Labels{labelModel: k.model, labelProvider: k.provider})
+	m.past.mu.Lock()
+	defer m.past.mu.Unlock()
+	for _, r := range m.routes.drop(func(k routeKey) bool { return !n.model(k.model) || !n.provider(k.provider) }) {
+		m.past.addRoute(r)
 	}
-	for _, k := range m.models.drop(func(k string) bool { return !n.model(k) }) {
+	for k, x := range m.models.drop(func(k string) bool { return !n.model(k) }) {
+		m.past.addModel(x)
 		for _, v := range []*prometheus.HistogramVec{m.duration, m.firstByte, m.wait} {
 			v.DeleteLabelValues(k)
 		}
 	}
-	for _, k := range m.usages.drop(func(k UsageKey) bool { return !n.model(k.Model) || !n.provider(k.Provider) }) {
-		m.tokensIn.DeleteLabelValues(k.Principal, k.Token, k.Model, k.Provider)
-		m.tokensOut.DeleteLabelValues(k.Principal, k.Token, k.Model, k.Provider)
+	for _, u := range m.usages.drop(func(k UsageKey) bool { return !n.model(k.Model) || !n.provider(k.Provider) }) {
+		m.past.addUsage(u)
 	}
 }
 
@@ -42,7 +45,7 @@ func setOf(ids []string) map[string]bool {
 type routeKey struct{ model, provider string }
 
 // Route counts the requests of one model on one provider.
-type Route struct{ ended [outcomes]prometheus.Counter }
+type Route struct{ ended [outcomes]atomic.Uint64 }
 
 // Route returns the counters for a model and a provider; "" as provider = none. Unknown names get the shared labels
 // Unknown and None.
@@ -62,15 +65,7 @@ func (r *Route) Ended(o Outcome) {
 	if o >= outcomes {
 		o = OutcomeInternal
 	}
-	r.ended[o].Inc()
-}
-
-func (m *Metrics) newRoute(k routeKey) *Route {
-	r := &Route{}
-	for o := range outcomes {
-		r.ended[o] = m.requests.WithLabelValues(k.model, k.provider, o.String())
-	}
-	return r
+	r.ended[o].Add(1)
 }
 
 // Model observes the times of one model's requests.
@@ -114,7 +109,7 @@ func (m *Metrics) newModel(id string) *Model {
 type UsageKey struct{ Principal, Token, Model, Provider string }
 
 // Usage counts tokens.
-type Usage struct{ in, out prometheus.Counter }
+type Usage struct{ in, out, untold atomic.Uint64 }
 
 // Usage returns the token counters for a key.
 func (m *Metrics) Usage(k UsageKey) *Usage {
@@ -136,13 +131,9 @@ func (m *Metrics) Usage(k UsageKey) *Usage {
 
 // Add counts tokens that a backend reported; negative numbers count as 0.
 func (u *Usage) Add(in, out int64) {
-	u.in.Add(float64(max(in, 0)))
-	u.out.Add(float64(max(out, 0)))
+	u.in.Add(uint64(max(in, 0)))
+	u.out.Add(uint64(max(out, 0)))
 }
 
-func (m *Metrics) newUsage(k UsageKey) *Usage {
-	return &Usage{
-		in:  m.tokensIn.WithLabelValues(k.Principal, k.Token, k.Model, k.Provider),
-		out: m.tokensOut.WithLabelValues(k.Principal, k.Token, k.Model, k.Provider),
-	}
-}
+// Untold counts a request that was answered and whose backend told no usage.
+func (u *Usage) Untold() { u.untold.Add(1) }

@@ -40,15 +40,21 @@ func (t *table[K, V]) get(k K) *V {
 	return v
 }
 
-// drop forgets the keys for which gone says so, and tells which they were.
-func (t *table[K, V]) drop(gone func(K) bool) []K {
+// each calls fn with all there is, in no order.
+func (t *table[K, V]) each(fn func(K, *V)) {
+	for k, v := range *t.now.Load() {
+		fn(k, v)
+	}
+}
+
+// drop forgets the keys for which gone says so, and returns them with what they had.
+func (t *table[K, V]) drop(gone func(K) bool) map[K]*V {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var dropped []K
-	m := map[K]*V{}
+	dropped, m := map[K]*V{}, map[K]*V{}
 	for k, v := range *t.now.Load() {
 		if gone(k) {
-			dropped = append(dropped, k)
+			dropped[k] = v
 		} else {
 			m[k] = v
 		}

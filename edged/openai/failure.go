@@ -48,11 +48,11 @@ const (
 //	status, error.type, error.code, outcome in the metrics, retry
 var (
 	kindQueueFull    = kind{429, classBusy, "queue_full", metrics.OutcomeQueueFull, retryLater}
-	kindPrincipal    = kind{429, classBusy, "principal_limit", metrics.OutcomeQueueFull, retryLater}
+	kindPrincipal    = kind{429, classBusy, "principal_limit", metrics.OutcomePrincipalLimit, retryLater}
 	kindQueueTimeout = kind{503, classServer, "queue_timeout", metrics.OutcomeQueueTimeout, retryLater}
 	kindEvicted      = kind{503, classServer, "canceled_by_operator", metrics.OutcomeCanceled, retryUseless}
 	kindUnavailable  = kind{503, classServer, "provider_unavailable", metrics.OutcomeUnavailable, retryLater}
-	kindNoLeader     = kind{503, classServer, "no_leader", metrics.OutcomeOverloaded, retryLater}
+	kindNoLeader     = kind{503, classServer, "no_leader", metrics.OutcomeNoLeader, retryLater}
 	kindOverloaded   = kind{503, classServer, "overloaded", metrics.OutcomeOverloaded, retryLater}
 	kindStopping     = kind{503, classServer, "stopping", metrics.OutcomeStopping, retryLater}
 	kindStorage      = kind{503, classServer, "storage_failed", metrics.OutcomeInternal, retryLater}
