@@ -17,6 +17,7 @@ import (
 	"iop/edged/nodelink"
 	"iop/edged/openai"
 	"iop/fsm"
+	"iop/proto/spans"
 	"iop/storage"
 )
 
@@ -49,6 +50,7 @@ type Daemon struct {
 	openai    *openai.Server
 	responses *responses
 	boot      *bootstrap.Server
+	tracer    *spans.Tracer // nil: nothing is recorded
 
 	stopping atomic.Bool
 	quit     chan struct{} // closed when the edge stops; ends what only watches
@@ -75,12 +77,17 @@ func New(o Options) (*Daemon, error) {
 	if err := unsupported(&o.Config.Edge); err != nil {
 		return nil, err
 	}
-	ports, err := listen(&o.Config.Edge)
+	tracer, err := newTracer(&o.Config.Edge, o.Version, o.Logger)
 	if err != nil {
 		return nil, err
 	}
+	ports, err := listen(&o.Config.Edge)
+	if err != nil {
+		_ = tracer.Close(context.Background()) // it has nothing to export
+		return nil, err
+	}
 	return &Daemon{
-		o: o, self: &o.Config.Edge, log: o.Logger, metrics: metrics.New(), ports: ports,
+		o: o, self: &o.Config.Edge, log: o.Logger, metrics: metrics.New(), ports: ports, tracer: tracer,
 		fresh: newConfiguration(),
 		quit:  make(chan struct{}), ready: make(chan struct{}),
 	}, nil
@@ -125,6 +132,7 @@ func (d *Daemon) Ready() <-chan struct{} { return d.ready }
 // Run serves until ctx ends, then stops in an orderly way: no new admissions, running requests end within
 // edge.stop_timeout_ms, nodes are told, the session is ended. It returns nil after that, else what failed.
 func (d *Daemon) Run(ctx context.Context) (err error) {
+	defer d.closeTracer()
 	defer d.ports.close()
 	if d.peers, err = d.linkPeers(); err != nil {
 		return err
@@ -207,6 +215,7 @@ func (d *Daemon) build(ctx context.Context) error {
 	public := openai.New(openai.Options{
 		Runner: runner{d.admission}, Backend: backend{links, d.metrics}, Store: d.responses, Ready: d.notReady, Metrics: d.metrics, Logger: d.log,
 		MaxBodyBytes: d.self.MaxBodyBytes, QueueKeepalive: d.self.QueueKeepaliveMS.Duration(), CORS: publicCORS(&d.self.CORS),
+		Tracer: d.tracer, Place: d.place,
 	})
 	d.boot = d.newBootstrap()
 	d.view.ownToken = d.nodeToken
