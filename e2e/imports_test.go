@@ -65,15 +65,15 @@ var homes = map[string][]string{
 	"github.com/hashicorp":   {"storage"},
 	"go.etcd.io/bbolt":       {"storage"},
 	// storage: a benchmark asks etcd for leases. Its own client would be one more module for all.
-	"google.golang.org/grpc":              {"edged/nodelink", "edged/peerlink", "noded/edgelink", "proto/nodepb", "proto/peerpb", "proto/spans", "~storage", "~e2e"},
-	"google.golang.org/protobuf":          {"proto/nodepb", "proto/peerpb", "proto/recordpb", "storage", "edged", "edged/nodelink", "edged/peerlink", "noded", "noded/edgelink", "~proto/spans", "~e2e"},
+	"google.golang.org/grpc":     {"edged/nodelink", "edged/peerlink", "noded/edgelink", "proto/nodepb", "proto/peerpb", "proto/spans", "~storage", "~e2e"},
+	"google.golang.org/protobuf": {"proto/nodepb", "proto/peerpb", "proto/recordpb", "storage", "edged", "edged/nodelink", "edged/peerlink", "noded", "noded/edgelink", "~proto/spans", "~e2e"},
 	// Tests are collectors.
 	"go.opentelemetry.io/otel":            {"proto/spans"},
 	"go.opentelemetry.io/proto/otlp":      {"~proto/spans", "~e2e"},
 	"github.com/prometheus/client_golang": {"edged/metrics"},
 	"go.yaml.in/yaml/v3":                  {"configs"},
 	// e2e: its Linux tests stand between a process and its disk (seccomp), for which syscall has too little.
-	"golang.org/x/sys":                      {"storage", "noded", "noded/adapter", "noded/adapter/cli", "noded/service", "edged/cmd/edged", "noded/cmd/noded", "cli", "e2e"},
+	"golang.org/x/sys": {"storage", "noded", "noded/adapter", "noded/adapter/cli", "noded/service", "edged/cmd/edged", "noded/cmd/noded", "cli", "e2e"},
 	// A view over the whole terminal: input of all terminals and the least difference to the screen are their own trade.
 	"charm.land":                            {"cli/top"},
 	"github.com/charmbracelet":              {"cli/top"},

@@ -13,9 +13,11 @@ import (
 	"iop/edged/admin"
 	"iop/edged/admission"
 	"iop/edged/bootstrap"
+	"iop/edged/dashboard"
 	"iop/edged/metrics"
 	"iop/edged/nodelink"
 	"iop/edged/openai"
+	"iop/edged/pulse"
 	"iop/fsm"
 	"iop/proto/spans"
 	"iop/storage"
@@ -51,6 +53,7 @@ type Daemon struct {
 	responses *responses
 	boot      *bootstrap.Server
 	tracer    *spans.Tracer // nil: nothing is recorded
+	pulse     *pulse.Pulse
 
 	stopping atomic.Bool
 	quit     chan struct{} // closed when the edge stops; ends what only watches
@@ -218,6 +221,7 @@ func (d *Daemon) build(ctx context.Context) error {
 		Tracer: d.tracer, Place: d.place,
 	})
 	d.boot = d.newBootstrap()
+	d.pulse = pulse.New(d.reading)
 	d.view.ownToken = d.nodeToken
 	d.responses.serve(public)
 	return d.join(public)
@@ -288,7 +292,9 @@ func (d *Daemon) queueTimeout() fsm.Time {
 func (d *Daemon) observe(s storage.Stat) {
 	switch s.Kind {
 	case storage.StatEntry:
-		d.metrics.Committed(s.Commands, s.Took, s.Apply)
+		d.metrics.Committed(s.Commands, s.Wait, s.Took, s.Apply)
+	case storage.StatSync:
+		d.metrics.Synced(s.Took)
 	case storage.StatSnapshot:
 		d.metrics.Snapshotted(s.Took)
 	}
@@ -296,10 +302,10 @@ func (d *Daemon) observe(s storage.Stat) {
 
 func (d *Daemon) adminHandler() http.Handler {
 	return admin.New(admin.Options{
-		Source: d.store, Edge: fsm.EdgeID(d.self.ID), Standing: d.standing, Version: d.nodeVersion, Healthy: d.store.Err,
+		Source: d.store, Edge: fsm.EdgeID(d.self.ID), Program: d.o.Version, Standing: d.standing, Versions: d.nodeVersions, Healthy: d.store.Err,
 		AddNode: d.addNode, AddJoin: d.addJoin, Refresh: d.refresh, History: d.fresh.past.list, Drain: d.drain, Evict: d.evict, Backend: d.backend, Cluster: members{d},
-		Past: past{d.store}, Metrics: d.metrics.Handler(), Token: d.self.Admin.Token.Reveal(), Address: d.Addrs().Admin, Stopping: d.quit,
-		Logger: d.log,
+		Past: past{d.store}, Pulse: d.samples, Metrics: d.metrics.Handler(), Changed: d.metrics.AdminChanged, Page: dashboard.Handler(),
+		Token: d.self.Admin.Token.Reveal(), Address: d.Addrs().Admin, Stopping: d.quit, Logger: d.log,
 	})
 }
 
@@ -312,11 +318,12 @@ func (d *Daemon) standing() admin.Standing {
 	return s
 }
 
-func (d *Daemon) nodeVersion(id fsm.NodeID) string {
-	for _, l := range d.links.Load().Status() {
-		if l.Node == id {
-			return l.Version
-		}
+// nodeVersions tells of the nodes that are linked to this edge.
+func (d *Daemon) nodeVersions() map[fsm.NodeID]string {
+	links := d.links.Load().Status()
+	out := make(map[fsm.NodeID]string, len(links))
+	for i := range links {
+		out[links[i].Node] = links[i].Version
 	}
-	return ""
+	return out
 }

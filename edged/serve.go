@@ -52,7 +52,9 @@ func (d *Daemon) serve() *servers {
 	s.stopKeep = stopKeep
 	s.run("session", func() error { return d.keepSession(keeping) })
 	s.run("whereabouts", func() error { d.keepWhereabouts(keeping); return nil })
+	s.run("pulse", func() error { d.pulse.Run(keeping); return nil })
 	s.run("leader", func() error { return d.watchLeader(keeping) })
+	s.run("comparing", func() error { d.keepComparing(keeping); return nil })
 	s.run("openai listener", func() error { return d.servePublic(s.openai) })
 	s.run("admin listener", func() error { return d.serveAdmin(s.admin) })
 	s.run("node listener", func() error { return d.links.Load().Run(linking) })

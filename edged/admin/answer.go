@@ -3,11 +3,8 @@ package admin
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 
 	"iop/edged/adminapi"
 )
@@ -41,31 +38,8 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var e *adminapi.Error
 	if !errors.As(err, &e) {
 		a.Logger.ErrorContext(r.Context(), "admin answer", "path", r.URL.Path, "error", err)
-		e = &adminapi.Error{
-			Code: "failed", Message: err.Error(), Cure: "see the edge's log", Status: http.StatusInternalServerError,
-		}
 	}
-	writeError(w, e)
-}
-
-// readOnly lets GET and HEAD through.
-func readOnly(next http.Handler) http.Handler { return only(next, http.MethodGet, http.MethodHead) }
-
-// only lets some methods through.
-func only(next http.Handler, methods ...string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if slices.Contains(methods, r.Method) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Allow", strings.Join(methods, ", "))
-		writeError(w, &adminapi.Error{
-			Code:    "method_not_allowed",
-			Message: fmt.Sprintf("%s is not allowed on %s", r.Method, r.URL.Path),
-			Cure:    "use " + methods[0],
-			Status:  http.StatusMethodNotAllowed,
-		})
-	})
+	writeError(w, err)
 }
 
 func notFound(r *http.Request) (any, error) {
@@ -73,20 +47,28 @@ func notFound(r *http.Request) (any, error) {
 		Code:    "not_found",
 		Message: "there is nothing at " + r.URL.Path,
 		Cure: "the admin listener has /status, /providers, /providers/{id}, /nodes, /models, /leases, /leases/{id}, /queue, /queue/{id}/cancel, /requests/{id}, " +
-			"/config, /config/history, /refresh, /nodes/{id}/join, /drain, /cluster, /watch, /metrics and /healthz; the OpenAI API is on another port",
+			"/config, /config/history, /refresh, /nodes/{id}/join, /drain, /cluster, /usage, /live, /pulse, /watch, /metrics and /healthz; the OpenAI API is on another port",
 		Status: http.StatusNotFound,
 	}
 }
 
-func writeError(w http.ResponseWriter, e *adminapi.Error) {
+// writeError answers with an error; one that is none of ours is answered 500.
+func writeError(w http.ResponseWriter, err error) {
+	var e *adminapi.Error
+	if !errors.As(err, &e) {
+		e = &adminapi.Error{
+			Code: "failed", Message: err.Error(), Cure: "see the edge's log", Status: http.StatusInternalServerError,
+		}
+	}
+	if o, ok := w.(*outcome); ok {
+		o.code = e.Code
+	}
 	writeJSON(w, e.Status, adminapi.ErrorBody{Error: e})
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	// An error here means that the caller left.
 	_ = json.NewEncoder(w).Encode(body)

@@ -77,19 +77,19 @@ func TestEveryChangeIsOneLineOfTheLog(t *testing.T) {
 	for _, c := range []struct {
 		method, path, body string
 		status             int
-		want               map[string]any // nil = no line
+		want               map[string]any // of a line; nil = no line
 	}{
 		{"POST", "/queue/r%2F5%20%1B%5B31m/cancel", "", 200, map[string]any{"what": "queue cancel", "request": "r/5 \x1b[31m"}},
 		{"POST", "/drain", `{"provider":"mac","on":true}`, 200, map[string]any{"what": "drain", "node": "studio", "provider": "mac", "on": true}},
-		{"POST", "/drain", `{"provider":"nobody","on":true}`, 404, nil},
-		{"POST", "/queue/r-1/cancel", "", 409, nil},
+		{"POST", "/drain", `{"provider":"nobody","on":true}`, 404, map[string]any{"what": "drain", "result": "not_found"}},
+		{"POST", "/queue/r-1/cancel", "", 409, map[string]any{"what": "queue cancel", "result": "not_waiting", "path": "/queue/r-1/cancel"}},
 		{"POST", "/refresh", "x", 200, map[string]any{"what": "refresh", "revision": 8.0}},
 		{"POST", "/refresh?dry_run=true", "x", 200, nil},
 		{"POST", "/nodes?id=n7", "", 200, map[string]any{"what": "nodes add", "node": "n7", "revision": 8.0}},
 		{"POST", "/nodes?id=n7&dry_run=true", "", 200, nil},
 		{"POST", "/nodes/n7/join", "{}", 200, map[string]any{"what": "join token", "node": "n7"}},
 		{"POST", "/cluster/members", `{"id":"edge-2","address":"h:1"}`, 200, map[string]any{"what": "member added", "replica": "edge-2", "address": "h:1"}},
-		{"POST", "/cluster/members", `{}`, 400, nil},
+		{"POST", "/cluster/members", `{}`, 400, map[string]any{"what": "member added", "result": "bad_request"}},
 		{"DELETE", "/cluster/members/edge-2?force=true", "", 200, map[string]any{"what": "member removed", "replica": "edge-2", "force": true}},
 		{"POST", "/cluster/transfer", `{"to":"edge-3"}`, 200, map[string]any{"what": "leadership handed over", "to": "edge-3"}},
 		{"POST", "/cluster/verify", "", 200, nil},
@@ -102,6 +102,7 @@ func TestEveryChangeIsOneLineOfTheLog(t *testing.T) {
 			}
 			r.Header.Set("Authorization", "Bearer secret")
 			r.Header.Set("User-Agent", "tester/1")
+			r.Header.Set(adminapi.HeaderOperator, "J%C3%BCrgen%0a%1b")
 			res, err := s.Client().Do(r)
 			if err != nil {
 				t.Fatal(err)
@@ -116,9 +117,19 @@ func TestEveryChangeIsOneLineOfTheLog(t *testing.T) {
 					t.Errorf("%s=%v, want %v", k, lines[0][k], v)
 				}
 			}
-			if c.want != nil && (lines[0]["level"] != "INFO" || lines[0]["agent"] != "tester/1" || lines[0]["token"] != true ||
-				!strings.HasPrefix(lines[0]["from"].(string), "127.0.0.1:") || strings.Contains(lines[0]["msg"].(string), "secret")) {
-				t.Errorf("line %v", lines[0])
+			if c.want == nil {
+				return
+			}
+			l := lines[0]
+			level, text := "INFO", "changed by an operator"
+			if c.status >= 400 {
+				level, text = "WARN", "not changed by an operator"
+			} else if l["result"] != "done" {
+				t.Errorf("result %v", l["result"])
+			}
+			if l["level"] != level || l["msg"] != text || l["agent"] != "tester/1" || l["token"] != "admin" || l["operator"] != "Jürgen" ||
+				!strings.HasPrefix(l["from"].(string), "127.0.0.1:") {
+				t.Errorf("line %v", l)
 			}
 		})
 	}
@@ -126,8 +137,16 @@ func TestEveryChangeIsOneLineOfTheLog(t *testing.T) {
 	if status, _ := post(t, s, "/refresh", "x"); status != 401 {
 		t.Errorf("status %d without the token", status)
 	}
-	if lines := log.take(t); len(lines) > 0 {
-		t.Errorf("a caller without the token changed something: %v", lines)
+	if lines := log.take(t); len(lines) != 1 || lines[0]["level"] != "WARN" || lines[0]["result"] != "unauthorized" || lines[0]["token"] != "none" {
+		t.Errorf("an attempt without the token: %v", lines)
+	}
+	res, err := s.Client().Do(newRequest(t, "POST", s.URL+"/refresh", "Authorization", "Bearer secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if lines := log.take(t); len(lines) != 1 || lines[0]["level"] != "WARN" || lines[0]["result"] != "conflict" {
+		t.Errorf("a conflict: %v", lines)
 	}
 }
 

@@ -2,7 +2,9 @@ package admin
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
+	"strconv"
 
 	"iop/edged/adminapi"
 	"iop/fsm"
@@ -26,4 +28,21 @@ func (a *api) history(*http.Request) (any, error) {
 		h.Revisions = append(h.Revisions, a.History()...)
 	}
 	return h, nil
+}
+
+// revision answers with the document of one revision, as GET /config does with the newest.
+func (a *api) revision(r *http.Request) (any, error) {
+	n, err := strconv.ParseUint(r.PathValue("revision"), 10, 64)
+	if err != nil {
+		return nil, badRequest(fmt.Sprintf("%q is no revision", r.PathValue("revision")), "it is a number, as GET /config/history lists them")
+	}
+	if a.Revision != nil {
+		if document, ok := a.Revision(r.Context(), fsm.Revision(n)); ok {
+			return adminapi.Config{Revision: n, Document: document}, nil
+		}
+	}
+	return nil, &adminapi.Error{
+		Code: "not_found", Message: fmt.Sprintf("the document of revision %d is not kept", n),
+		Cure: "GET /config/history (iopctl config history) lists the revisions that are", Status: http.StatusNotFound,
+	}
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
@@ -8,48 +9,81 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"iop/edged/adminapi"
 )
 
 // guard stands in front of all routes. A browser on the same machine reaches a loopback listener too, on behalf of any
-// page that it shows, so a page of another origin is refused, and so is a name that was made to point here.
+// page that it shows, so a page of another origin is refused, and so is a name that was made to point here. What the
+// routes behind it demand of a caller is in door.go.
 type guard struct {
+	api      *api
 	next     http.Handler
 	loopback bool
-	host     string   // that we listen on
-	token    [32]byte // SHA-256 of the token, so that comparing takes the same time for every length
-	locked   bool
+	host     string // that we listen on
+	admin    secret
+	view     secret
 }
 
-func newGuard(o Options, next http.Handler) *guard {
-	host, _, err := net.SplitHostPort(o.Address)
+func newGuard(a *api) *guard {
+	host, _, err := net.SplitHostPort(a.Address)
 	if err != nil {
-		host = o.Address
+		host = a.Address
 	}
 	return &guard{
-		next:     next,
-		loopback: isLoopback(host),
-		host:     host,
-		token:    sha256.Sum256([]byte(o.Token)),
-		locked:   o.Token != "",
+		api: a, next: a.routes(), loopback: isLoopback(host), host: host, admin: newSecret(a.Token), view: newSecret(a.ViewToken),
 	}
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if e := g.refuse(r); e != nil {
-		if e.Status == http.StatusUnauthorized {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="iop admin"`)
-		}
-		writeError(w, e)
+	secureHeaders(w.Header())
+	if e := g.foreign(r); e != nil {
+		g.refuse(w, r, e)
 		return
 	}
-	g.next.ServeHTTP(w, r)
+	c := caller{browser: fromBrowser(r), shown: g.shown(r)}
+	if c.shown != shownNone {
+		if wait := g.api.brake.wait(r.RemoteAddr, time.Now()); wait > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
+			g.refuse(w, r, &adminapi.Error{
+				Code: "too_many_tries", Message: "too many wrong tokens came from this address",
+				Cure: "try again in " + (wait + time.Second).Truncate(time.Second).String(), Status: http.StatusTooManyRequests,
+			})
+			return
+		}
+		if c.shown == shownWrong && g.api.brake.note(r.RemoteAddr, time.Now()) {
+			g.api.Logger.WarnContext(r.Context(), "a wrong admin token was shown; after too many of them the address is not listened to for a while",
+				"from", r.RemoteAddr, "agent", cutText(r.UserAgent(), agentMax))
+		}
+	}
+	g.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
 }
 
-// refuse tells why a call may not pass; nil = it may.
-func (g *guard) refuse(r *http.Request) *adminapi.Error {
+// refuse answers a call that does not come as far as its route.
+func (g *guard) refuse(w http.ResponseWriter, r *http.Request, e *adminapi.Error) {
+	switch r.Method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+		g.api.refusedChange(r, "", e.Code)
+	}
+	writeError(w, e)
+}
+
+// secureHeaders are on every answer; the page has its own policy of what it may load.
+func secureHeaders(h http.Header) {
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+}
+
+// foreign tells why a call may not come from where it does; nil = it may.
+func (g *guard) foreign(r *http.Request) *adminapi.Error {
 	switch {
 	case g.loopback && !g.knownHost(r.Host):
 		return &adminapi.Error{
@@ -65,20 +99,8 @@ func (g *guard) refuse(r *http.Request) *adminapi.Error {
 			Cure:    "open the admin address itself, or use iopctl or curl",
 			Status:  http.StatusForbidden,
 		}
-	case g.locked && !open(r.URL.Path) && !g.hasToken(r):
-		return &adminapi.Error{
-			Code:    "unauthorized",
-			Message: "the admin token is missing or wrong",
-			Cure:    "send it as Authorization: Bearer TOKEN; with iopctl: --token or IOP_TOKEN",
-			Status:  http.StatusUnauthorized,
-		}
 	}
 	return nil
-}
-
-// open tells of what needs no token: whether the edge lives, and the page, which holds nothing before it has shown one.
-func open(path string) bool {
-	return path == "/healthz" || path == "/" || strings.HasPrefix(path, "/ui/")
 }
 
 func (g *guard) knownHost(hostport string) bool {
@@ -111,8 +133,40 @@ func foreignOrigin(r *http.Request) bool {
 	return false
 }
 
-func (g *guard) hasToken(r *http.Request) bool {
+// fromBrowser tells of a call that a browser made for a page. Every browser says so of what could change something.
+func fromBrowser(r *http.Request) bool {
+	return r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
+}
+
+// shown tells what a caller has shown.
+func (g *guard) shown(r *http.Request) shown {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
+	token = strings.TrimSpace(token)
+	admin, view := g.admin.is(token), g.view.is(token)
+	switch {
+	case !g.admin.set || r.Header.Get("Authorization") == "":
+		return shownNone // where no token is demanded, one that is shown does no harm
+	case !strings.EqualFold(scheme, "Bearer") || token == "":
+		return shownWrong
+	case admin:
+		return shownAdmin
+	case view:
+		return shownView
+	}
+	return shownWrong
+}
+
+// secret is a token that callers are compared with, as SHA-256, so that comparing takes the same time for every length.
+type secret struct {
+	sum [32]byte
+	set bool
+}
+
+func newSecret(token string) secret {
+	return secret{sum: sha256.Sum256([]byte(token)), set: token != ""}
+}
+
+func (s secret) is(token string) bool {
+	sum := sha256.Sum256([]byte(token))
+	return subtle.ConstantTimeCompare(sum[:], s.sum[:]) == 1 && s.set
 }

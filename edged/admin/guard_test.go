@@ -54,11 +54,11 @@ func TestHostIsFreeBeyondLoopback(t *testing.T) {
 }
 
 func TestToken(t *testing.T) {
-	s := serve(t, busy(t), func(o *admin.Options) { o.Token = "secret" })
 	for auth, want := range map[string]int{
 		"": 401, "Bearer wrong": 401, "Bearer": 401, "Basic secret": 401, "Bearer secret2": 401, "secret": 401,
 		"Bearer secret": 200, "bearer secret": 200,
 	} {
+		s := serve(t, busy(t), func(o *admin.Options) { o.Token = "secret" })
 		for _, path := range []string{"/status", "/watch-not", "/nothing"} {
 			status, e := ask(t, s.Client(), newRequest(t, "GET", s.URL+path, "Authorization", auth))
 			if want == 401 && (status != 401 || e.Code != "unauthorized") {

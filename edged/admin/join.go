@@ -39,9 +39,7 @@ func (a *api) addNode(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
-	if !q.DryRun && report.Result == adminapi.RefreshApplied {
-		a.changed(r, "nodes add", "node", q.ID, "revision", report.Revision)
-	}
+	a.reported(r, report, q.DryRun, "nodes add", "node", q.ID, "revision", report.Revision)
 	writeJSON(w, refreshStatus(report.Result), report)
 }
 
@@ -61,19 +59,4 @@ func (a *api) addJoin(w http.ResponseWriter, r *http.Request) {
 	}
 	a.changed(r, "join token", "node", q.Node)
 	writeJSON(w, http.StatusOK, offer)
-}
-
-// nodesOrAdd reads the nodes, or adds one.
-func (a *api) nodesOrAdd() http.Handler {
-	read := readOnly(a.respond(a.nodes))
-	if a.AddNode == nil {
-		return read
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			a.addNode(w, r)
-			return
-		}
-		read.ServeHTTP(w, r)
-	})
 }

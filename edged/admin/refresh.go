@@ -23,10 +23,20 @@ func (a *api) refresh(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
-	if !q.DryRun && report.Result == adminapi.RefreshApplied {
-		a.changed(r, "refresh", "revision", report.Revision)
-	}
+	a.reported(r, report, q.DryRun, "refresh", "revision", report.Revision)
 	writeJSON(w, refreshStatus(report.Result), report)
+}
+
+// reported tells the log what came of a change of the configuration.
+func (a *api) reported(r *http.Request, report *adminapi.RefreshReport, dryRun bool, what string, attrs ...any) {
+	switch {
+	case dryRun || report.Result == adminapi.RefreshNoChange:
+		harmless(r)
+	case report.Result == adminapi.RefreshApplied:
+		a.changed(r, what, attrs...)
+	default:
+		unchanged(r, report.Result)
+	}
 }
 
 // refreshStatus is the HTTP status of a result.

@@ -93,6 +93,7 @@ func bound(n int, none bool) *int {
 }
 
 func (a *api) showNodes(s fsm.Snapshot, names *names) []adminapi.Node {
+	versions := a.Versions()
 	out := make([]adminapi.Node, 0, len(s.Nodes))
 	for _, n := range s.Nodes {
 		links := make([]adminapi.NodeLink, 0, len(n.Links))
@@ -107,7 +108,7 @@ func (a *api) showNodes(s fsm.Snapshot, names *names) []adminapi.Node {
 			Connected: n.Connected,
 			Draining:  n.Draining,
 			Links:     links,
-			Version:   a.Version(n.ID),
+			Version:   versions[n.ID],
 		})
 	}
 	return out

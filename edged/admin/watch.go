@@ -34,10 +34,7 @@ func (a *api) watch(w http.ResponseWriter, r *http.Request) {
 	}
 	defer a.watchers.Add(-1)
 	effects := a.Source.Watch(r.Context(), watchBuffer)
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Content-Type", "text/event-stream")
 	stream := eventStream{w: w, control: http.NewResponseController(w)}
 	if r.Method == http.MethodHead || stream.send([]byte(": lossy\n\n")) != nil {
 		return

@@ -192,7 +192,7 @@ func serve(t *testing.T, w *world, change func(*admin.Options)) *httptest.Server
 		Source:   w,
 		Edge:     "edge-1",
 		Standing: func() admin.Standing { return admin.Standing{Role: "leader", Leader: "edge-1"} },
-		Version:  func(n fsm.NodeID) string { return map[fsm.NodeID]string{"studio": "v1.2.3"}[n] },
+		Versions: func() map[fsm.NodeID]string { return map[fsm.NodeID]string{"studio": "v1.2.3"} },
 		Address:  server.Listener.Addr().String(),
 		Backend: func(_ context.Context, n fsm.NodeID, p fsm.ProviderID) *adminapi.Backend {
 			if n != "studio" || p != "mac" {

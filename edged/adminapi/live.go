@@ -100,7 +100,7 @@ type Sample struct {
 	AtMS      int64 `json:"at_ms"`   // its end, by the edge's clock
 	StepMS    int64 `json:"step_ms"` // its length: 1000 or 60000
 	Requests  int64 `json:"requests"`
-	Errors    int64 `json:"errors"` // of Requests, those that ended otherwise than ok or canceled
+	Errors    int64 `json:"errors"` // of Requests, those that were not served though their client did nothing wrong
 	Granted   int64 `json:"granted"`
 	Returned  int64 `json:"returned"`
 	TokensIn  int64 `json:"tokens_in"`
