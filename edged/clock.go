@@ -6,17 +6,20 @@ import "time"
 const jumpLeast = time.Second
 
 // wallClock notices jumps of the wall clock. The zero value has seen nothing.
-type wallClock struct{ last time.Time }
+type wallClock struct {
+	wall  time.Time
+	since time.Duration // on the monotonic clock
+}
 
-// look takes a reading, which must be from time.Now, and tells by how much the wall clock has jumped since the one before; 0
-// = it has not.
-func (c *wallClock) look(now time.Time) time.Duration {
-	last := c.last
-	c.last = now
-	if last.IsZero() {
+// look takes a reading of both clocks and tells by how much the wall clock has jumped since the one before; 0 = it has not.
+func (c *wallClock) look(wall time.Time, since time.Duration) time.Duration {
+	wall = wall.Round(0) // without the monotonic reading, which Sub would prefer
+	last := *c
+	c.wall, c.since = wall, since
+	if last.wall.IsZero() {
 		return 0
 	}
-	off := now.Round(0).Sub(last.Round(0)) - now.Sub(last)
+	off := wall.Sub(last.wall) - (since - last.since)
 	if off.Abs() < jumpLeast {
 		return 0
 	}

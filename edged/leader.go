@@ -43,8 +43,9 @@ func (d *Daemon) watchLeader(ctx context.Context) error {
 	ticker := time.NewTicker(leaderLook)
 	defer ticker.Stop()
 	var wall wallClock
-	looked := time.Now()
-	wall.look(looked)
+	began := time.Now()
+	looked := began
+	wall.look(began, 0)
 	for last := d.leader(); ; {
 		select {
 		case <-ctx.Done():
@@ -52,7 +53,7 @@ func (d *Daemon) watchLeader(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		at := time.Now()
-		if off := wall.look(at); off != 0 {
+		if off := wall.look(at, at.Sub(began)); off != 0 {
 			d.log.Warn("the wall clock has jumped; no decision reads it, certificates and the times that are shown do", "by", off.Round(time.Millisecond).String())
 			d.metrics.ClockJumped()
 		}
