@@ -65,7 +65,9 @@ func TestFilter(t *testing.T) {
 	r.await("Filter: xy_", "Queue 0 of 4")
 	r.keys("\x1b[200~d\nq\x1b[201~") // pasted
 	r.await("Filter: xyd q_")
-	r.keys(keyEsc, "/", strings.Repeat("w", 90))
+	r.keys(keyEsc)
+	r.await("[2 Queue 4]")
+	r.keys("/", strings.Repeat("w", 90))
 	r.await("Filter: wwww")
 	if got := r.called(); got != "" {
 		t.Errorf("typing in the filter did: %s", got)
@@ -145,7 +147,9 @@ func TestReadOnly(t *testing.T) {
 		r.await("wide")
 		r.keys("d")
 		r.await(why)
-		r.keys(keyEsc, "2", "x")
+		r.keys(keyEsc)
+		r.awaitThat("no notice", func(s string) bool { return !strings.Contains(s, why) })
+		r.keys("2", "x")
 		r.await(why)
 		r.keys("y")
 		r.keys("?")

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -40,7 +41,7 @@ type list[T any] struct {
 	id      func(T) string   // stays while a row changes
 	words   func(T) []string // what the filter looks at
 	all     []T              // of the still
-	shown   []T              // filtered and in order
+	shown   []int            // of all, filtered and in order
 	by      int              // column that orders them; -1 = their own order
 	back    bool             // the other way round
 	cursor  int              // into shown
@@ -55,23 +56,25 @@ func (l *list[T]) take(s *still)            { l.all = l.rows(s) }
 // arrange filters and orders the rows, and finds the one at the cursor again.
 func (l *list[T]) arrange(filter []string) {
 	l.shown = l.shown[:0]
-	for _, row := range l.all {
-		if matches(filter, l.words(row)) {
-			l.shown = append(l.shown, row)
+	for i, row := range l.all {
+		if len(filter) == 0 || matches(filter, l.words(row)) {
+			l.shown = append(l.shown, i)
 		}
 	}
-	if l.by >= 0 {
+	switch {
+	case l.by >= 0:
 		compare := l.columns[l.by].compare
-		slices.SortStableFunc(l.shown, func(a, b T) int {
+		slices.SortFunc(l.shown, func(i, j int) int {
+			a, b := i, j
 			if l.back {
-				a, b = b, a
+				a, b = j, i
 			}
-			return compare(a, b)
+			return cmp.Or(compare(l.all[a], l.all[b]), cmp.Compare(i, j))
 		})
-	} else if l.back {
+	case l.back:
 		slices.Reverse(l.shown)
 	}
-	if i := slices.IndexFunc(l.shown, func(row T) bool { return l.id(row) == l.mark }); i >= 0 {
+	if i := slices.IndexFunc(l.shown, func(i int) bool { return l.id(l.all[i]) == l.mark }); i >= 0 {
 		l.cursor = i
 	}
 	l.move(0)
@@ -100,7 +103,7 @@ func (l *list[T]) current() (row T, ok bool) {
 	if l.cursor >= len(l.shown) {
 		return row, false
 	}
-	return l.shown[l.cursor], true
+	return l.all[l.shown[l.cursor]], true
 }
 
 // nextOrder takes the next column that rows can be ordered by, or the one before; between last and first is their own order.
@@ -159,7 +162,7 @@ func (l *list[T]) header(s *scene, shown, widths []int) string {
 }
 
 func (l *list[T]) line(s *scene, at int, shown, widths []int) string {
-	row := l.shown[at]
+	row := l.all[l.shown[at]]
 	cells := make([]string, len(shown))
 	for k, i := range shown {
 		c := &l.columns[i]

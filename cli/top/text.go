@@ -26,11 +26,8 @@ func clean(s string, utf8 bool) string {
 	}
 	var b strings.Builder
 	for rest := s; rest != ""; {
-		seq, width, n, _ := ansi.DecodeSequence(rest, 0, nil)
-		if n <= 0 {
-			n = 1
-			seq, width = rest[:1], 0
-		}
+		seq, width := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
+		n := max(1, len(seq))
 		if utf8 && width > 0 && n <= graphemeMax && width == ansi.StringWidthWc(seq) && visible(seq) {
 			b.WriteString(seq)
 		} else {
@@ -43,7 +40,11 @@ func clean(s string, utf8 bool) string {
 
 func visible(s string) bool {
 	for _, r := range s {
-		if r != ' ' && !unicode.IsGraphic(r) || r == unicode.ReplacementChar || unicode.Is(unicode.Zs, r) && r != ' ' {
+		switch {
+		case r == ' ':
+		case !unicode.IsGraphic(r), unicode.Is(unicode.Zs, r), r == unicode.ReplacementChar:
+			return false
+		case r == 0x115f, r == 0x1160, r == 0x2800, r == 0x3164, r == 0xffa0: // fillers: letters and a pattern that are blank
 			return false
 		}
 	}
