@@ -16,7 +16,7 @@ PORTED  := ./fsm/... ./storage/... ./proto/... ./configs/... ./edged/... ./noded
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help run build artifacts test smoke race soak soak-cluster mutants check lint vet vet-cross generated tidy vuln bench proto clean
+.PHONY: help run build artifacts release release-check test smoke race soak soak-cluster mutants check lint vet vet-cross generated tidy vuln bench proto clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,12 @@ build: ## edged, noded and iopctl into bin/
 
 artifacts: ## noded for new machines into ARTIFACTS (default bin/artifacts), as edge.bootstrap.artifact_dir wants it
 	@sh .tools/artifacts.sh '$(or $(ARTIFACTS),bin/artifacts)' '$(LDFLAGS)'
+
+release: ## archives, deb and rpm packages, SBOMs and checksums into RELEASE (default bin/release); some minutes
+	@sh .tools/release.sh '$(or $(RELEASE),bin/release)' '$(VERSION)'
+
+release-check: ## is a release the same bytes, built twice in different places without a cache? PLATFORMS narrows it
+	@sh .tools/release-check.sh '$(VERSION)'
 
 test: ## all tests; needs nothing but Go
 	go test -timeout 35m ./...

@@ -1,22 +1,30 @@
 #!/bin/sh
-# artifacts.sh DIR LDFLAGS: builds noded for all systems into DIR, with SHA256SUMS. The same sources, version and Go give the
-# same bytes on every machine: no paths, no state of the working copy and no C compiler go into them.
+# artifacts.sh DIR LDFLAGS: builds noded (or PROGRAMS) for all systems (or PLATFORMS) into DIR, with SHA256SUMS. The same
+# sources, version and Go give the same bytes on every machine: no paths, no state of the working copy, no C compiler and
+# nothing of the caller's Go settings go into them.
 set -eu
 dir=$1
 flags=$2
 cd "$(dirname "$0")/.."
 mkdir -p "$dir"
-for os in linux darwin windows; do
-	for arch in amd64 arm64; do
-		name=noded-$os-$arch
+export CGO_ENABLED=0 GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT='' GOFLAGS='' GOWORK=off GODEBUG=''
+for program in ${PROGRAMS:-noded}; do
+	case $program in
+	iopctl) source=./cli/cmd/iopctl ;;
+	*) source=./$program/cmd/$program ;;
+	esac
+	for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}; do
+		os=${platform%/*} arch=${platform#*/}
+		name=$program-$os-$arch
 		[ "$os" != windows ] || name=$name.exe
-		CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= $flags" -o "$dir/$name" ./noded/cmd/noded
+		GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= $flags" -o "$dir/$name" "$source"
 	done
 done
 cd "$dir"
+rm -f SHA256SUMS
 if command -v sha256sum >/dev/null 2>&1; then
-	sha256sum noded-* >SHA256SUMS
+	sha256sum ./* | sed 's| \./| |' >SHA256SUMS
 else
-	shasum -a 256 noded-* >SHA256SUMS
+	shasum -a 256 ./* | sed 's| \./| |' >SHA256SUMS
 fi
 cat SHA256SUMS
