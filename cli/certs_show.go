@@ -30,7 +30,7 @@ within 30 days, is not signed by the authority there, or has a key that is not i
 			if err != nil {
 				return err
 			}
-			if err := g.print(c, map[string]any{"certs": list}, func(p *page) { showCerts(p, list) }); err != nil {
+			if err := g.print(c, certList{Certs: list}, func(p *page) { showCerts(p, list) }); err != nil {
 				return err
 			}
 			bad := 0
@@ -47,6 +47,11 @@ within 30 days, is not signed by the authority there, or has a key that is not i
 	}
 	c.Flags().StringVar(&dir, "dir", certsDir, "`directory` of the certificates")
 	return c
+}
+
+// certList is the JSON of certs show.
+type certList struct {
+	Certs []certShown `json:"certs"`
 }
 
 // certShown is a certificate in the JSON of certs show.

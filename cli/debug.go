@@ -9,9 +9,9 @@ import (
 	"iop/storage"
 )
 
-func newDebug(g *globals) *cobra.Command {
-	c := newGroup("debug", "Look into a data directory: the log, its invariants, what changed")
-	c.AddCommand(newDebugLog(), newDebugStory(g), newDebugCheck(g), newDebugDiff(g))
+func newDebug(g *globals, version string) *cobra.Command {
+	c := newGroup("debug", "Pack an archive for support; look into a data directory: the log, its invariants, what changed")
+	c.AddCommand(newDebugBundle(g, version), newDebugLog(), newDebugStory(g), newDebugCheck(g), newDebugDiff(g))
 	return c
 }
 
@@ -89,6 +89,13 @@ func showCheck(p *page, r *checkReport) {
 	)
 }
 
+// logDiff is the JSON of debug diff.
+type logDiff struct {
+	From    uint64   `json:"from"` // the states after these indexes are compared
+	To      uint64   `json:"to"`
+	Changes []string `json:"changes"` // for people
+}
+
 func newDebugDiff(g *globals) *cobra.Command {
 	var dir string
 	var from, to uint64
@@ -109,11 +116,7 @@ func newDebugDiff(g *globals) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				out := struct {
-					From    uint64   `json:"from"`
-					To      uint64   `json:"to"`
-					Changes []string `json:"changes"`
-				}{from, to, append([]string{}, lines...)}
+				out := logDiff{from, to, append([]string{}, lines...)}
 				return g.print(c, out, func(p *page) {
 					if len(lines) == 0 {
 						p.line("Nothing changed between index %d and %d.", from, to)

@@ -113,11 +113,7 @@ func (o *logOptions) run(c *cobra.Command, p *storage.Past, f storage.Filter) er
 	lines.SetEscapeHTML(false)
 	n := 0
 	err := p.Log(c.Context(), f, func(r *storage.Record) error {
-		err := lines.Encode(logLine{
-			Index: r.Index, Term: r.Term, Time: r.Time, ClusterMS: r.Cluster.Milliseconds(), Session: r.Session, Seq: r.Seq, Place: r.Place,
-			Kind: r.Kind, Command: r.Command, Outcome: r.Outcome, Effects: r.Effects, Text: r.Text,
-		})
-		if err != nil {
+		if err := lines.Encode(recordLine(r)); err != nil {
 			return fmt.Errorf("write output: %w", err)
 		}
 		if n++; n == o.limit {
@@ -129,4 +125,11 @@ func (o *logOptions) run(c *cobra.Command, p *storage.Past, f storage.Filter) er
 		err = nil
 	}
 	return errors.Join(err, w.Flush())
+}
+
+func recordLine(r *storage.Record) logLine {
+	return logLine{
+		Index: r.Index, Term: r.Term, Time: r.Time, ClusterMS: r.Cluster.Milliseconds(), Session: r.Session, Seq: r.Seq, Place: r.Place,
+		Kind: r.Kind, Command: r.Command, Outcome: r.Outcome, Effects: r.Effects, Text: r.Text,
+	}
 }

@@ -22,6 +22,26 @@ const (
 	ExitStillRunning = 6 // of drain: requests still ran when the wait was over
 )
 
+// exit is an exit code, as it is documented.
+type exit struct {
+	code int
+	of   string // the commands that have it; "" = all
+	text string
+}
+
+// exits are all of them.
+func exits() []exit {
+	return []exit{
+		{0, "", "all is well"},
+		{ExitFailure, "", "something failed: no edge answered, it refused, a file could not be read or written"},
+		{ExitUsage, "", "the command line or a file is wrong: nothing was done"},
+		{ExitRestart, "refresh", "changes need a restart: nothing was applied"},
+		{ExitConflict, "refresh, nodes add", "another change came first: nothing was applied"},
+		{ExitNoLeader, "refresh, nodes add, nodes and providers drain and undrain, queue cancel, cluster", "no leader could take the change"},
+		{ExitStillRunning, "nodes drain, providers drain", "with --wait: requests still ran when --wait-timeout was over; it stays drained"},
+	}
+}
+
 // faultError is an error that carries its exit code and, if we know one, what to do about it.
 type faultError struct {
 	code int
