@@ -51,6 +51,7 @@ var arrows = map[string][]string{
 	"e2e":                    {"..."},
 	"e2e/backend":            {"..."},
 	"e2e/cut":                {"..."},
+	"e2e/otlp":               {"..."},
 	"e2e/sim":                {"..."},
 	"e2e/wire":               {"..."},
 
@@ -65,11 +66,10 @@ var homes = map[string][]string{
 	"github.com/hashicorp":   {"storage"},
 	"go.etcd.io/bbolt":       {"storage"},
 	// storage: a benchmark asks etcd for leases. Its own client would be one more module for all.
-	"google.golang.org/grpc":     {"edged/nodelink", "edged/peerlink", "noded/edgelink", "proto/nodepb", "proto/peerpb", "proto/spans", "~storage", "~e2e"},
-	"google.golang.org/protobuf": {"proto/nodepb", "proto/peerpb", "proto/recordpb", "storage", "edged", "edged/nodelink", "edged/peerlink", "noded", "noded/edgelink", "~proto/spans", "~e2e"},
-	// Tests are collectors.
+	"google.golang.org/grpc":     {"edged/nodelink", "edged/peerlink", "noded/edgelink", "proto/nodepb", "proto/peerpb", "proto/spans", "e2e/otlp", "~storage"},
+	"google.golang.org/protobuf": {"proto/nodepb", "proto/peerpb", "proto/recordpb", "storage", "edged", "edged/nodelink", "edged/peerlink", "noded", "noded/edgelink", "e2e/otlp"},
 	"go.opentelemetry.io/otel":            {"proto/spans"},
-	"go.opentelemetry.io/proto/otlp":      {"~proto/spans", "~e2e"},
+	"go.opentelemetry.io/proto/otlp":      {"e2e/otlp"},
 	"github.com/prometheus/client_golang": {"edged/metrics"},
 	"go.yaml.in/yaml/v3":                  {"configs"},
 	// e2e: its Linux tests stand between a process and its disk (seccomp), for which syscall has too little.

@@ -48,9 +48,11 @@ func newExporter(o *Options) (sdk.SpanExporter, error) {
 			otlptracehttp.WithEndpoint(hostPort(u, portHTTP)), otlptracehttp.WithURLPath(path), otlptracehttp.WithHeaders(headers),
 			otlptracehttp.WithTimeout(o.Timeout), otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
 			otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf),
-			otlptracehttp.WithRetry(otlptracehttp.RetryConfig{}), otlptracehttp.WithTLSClientConfig(security),
+			otlptracehttp.WithRetry(otlptracehttp.RetryConfig{}),
 		}
-		if !secure {
+		if secure {
+			options = append(options, otlptracehttp.WithTLSClientConfig(security))
+		} else {
 			options = append(options, otlptracehttp.WithInsecure())
 		}
 		return started(otlptracehttp.NewClient(options...))
