@@ -87,7 +87,8 @@ type ControlPlane struct {
 
 // Admin guards the admin listener.
 type Admin struct {
-	Token Secret `json:"token" doc:"Token that iopctl must show; write ${NAME} and set the variable. Needed if the admin listener is not on loopback."`
+	Token     Secret `json:"token" doc:"Token that iopctl must show; write ${NAME} and set the variable. Needed if the admin listener is not on loopback, and to change anything from a browser."`
+	ViewToken Secret `json:"view_token" doc:"Token that may read everything on the admin listener and change nothing, for dashboards and scrapers; write ${NAME} and set the variable. It needs edge.admin.token beside it, and is another one. Empty: there is none."`
 }
 
 // Link is about the links with nodes; heartbeats go both ways.

@@ -57,7 +57,30 @@ func (t *TLS) check(r *report) {
 	}
 }
 
+// adminTokenMin is how long an admin token should be, in bytes: one of 'iopctl tokens new' is longer.
+const adminTokenMin = 16
+
+func (a *Admin) check(r *report) {
+	for _, x := range []struct {
+		path  string
+		token Secret
+	}{{"edge.admin.token", a.Token}, {"edge.admin.view_token", a.ViewToken}} {
+		if n := len(x.token.Reveal()); n > 0 && n < adminTokenMin {
+			r.warn(x.path, fmt.Sprintf("it has less than %d characters, so it could be guessed: 'iopctl tokens new' makes one that can't", adminTokenMin))
+		}
+	}
+	switch {
+	case a.ViewToken == "" || r.failed("edge.admin.token") || r.failed("edge.admin.view_token"):
+	case a.Token == "":
+		r.problem("edge.admin.view_token", "is given without edge.admin.token: everyone could do more without it than with it",
+			"set edge.admin.token: ${IOP_ADMIN_TOKEN} too")
+	case a.Token == a.ViewToken:
+		r.problem("edge.admin.view_token", "is the same as edge.admin.token", "give two different tokens: 'iopctl tokens new' makes one")
+	}
+}
+
 func (s *Self) checkAdmin(r *report) {
+	s.Admin.check(r)
 	if s.Listen.Admin == "" || r.failed("edge.listen.admin") || onLoopback(s.Listen.Admin) {
 		return
 	}

@@ -19,6 +19,8 @@ func TestWarnings(t *testing.T) {
 		{"open api without tokens", `"127.0.0.1:8080"`, `":8080"`, "openai.principal_tokens", "everybody who reaches :8080"},
 		{"two replicas", "models:", peers(2) + "models:", "edge.cluster.peers", "2 replicas survive no more losses than 1"},
 		{"three replicas", "models:", peers(3) + "models:", "", ""},
+		{"short admin token", "models:", "  admin: { token: short }\nmodels:", "edge.admin.token", "less than 16 characters"},
+		{"admin and view token", "models:", "  admin: { token: 0123456789abcdef, view_token: fedcba9876543210 }\nmodels:", "", ""},
 		{"a2a", `node: "127`, `a2a: "127.0.0.1:1", node: "127`, "edge.listen.a2a", "does not serve A2A"},
 		{"control plane", "models:", "  control_plane: { address: \"10.0.0.9:1\" }\nmodels:", "edge.control_plane.address", "does not dial"},
 		{"no models", "  - { id: m, providers: { p: served } }\n", "", "models", "every request is answered 404"},

@@ -305,7 +305,7 @@ func (d *Daemon) adminHandler() http.Handler {
 		Source: d.store, Edge: fsm.EdgeID(d.self.ID), Program: d.o.Version, Standing: d.standing, Versions: d.nodeVersions, Healthy: d.store.Err,
 		AddNode: d.addNode, AddJoin: d.addJoin, Refresh: d.refresh, History: d.fresh.past.list, Drain: d.drain, Evict: d.evict, Backend: d.backend, Cluster: members{d},
 		Past: past{d.store}, Pulse: d.samples, Metrics: d.metrics.Handler(), Changed: d.metrics.AdminChanged, Page: dashboard.Handler(),
-		Token: d.self.Admin.Token.Reveal(), Address: d.Addrs().Admin, Stopping: d.quit, Logger: d.log,
+		Token: d.self.Admin.Token.Reveal(), ViewToken: d.self.Admin.ViewToken.Reveal(), Address: d.Addrs().Admin, Stopping: d.quit, Logger: d.log,
 	})
 }
 

@@ -82,7 +82,9 @@ type Options struct {
 }
 
 // New makes the handler of the admin listener.
-func New(o Options) http.Handler {
+func New(o Options) http.Handler { return newGuard(newAPI(o)) }
+
+func newAPI(o Options) *api {
 	a := &api{Options: o, looking: make(chan struct{}, pastAtOnce), live: newLive()}
 	if a.Standing == nil {
 		a.Standing = func() Standing { return Standing{Role: "leader", Leader: string(o.Edge)} }
@@ -99,7 +101,7 @@ func New(o Options) http.Handler {
 	if a.Logger == nil {
 		a.Logger = slog.New(slog.DiscardHandler)
 	}
-	return newGuard(a)
+	return a
 }
 
 // api answers the routes.

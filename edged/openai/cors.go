@@ -1,7 +1,9 @@
 package openai
 
 import (
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -37,7 +39,20 @@ func (c *CORS) stray(r *http.Request) bool {
 		return true
 	}
 	// Other schemes are those of applications and extensions, which their users have installed.
-	return (u.Scheme == "http" || u.Scheme == "https") && !strings.EqualFold(u.Host, r.Host)
+	return (u.Scheme == "http" || u.Scheme == "https") && (!strings.EqualFold(u.Host, r.Host) || rebindable(r.Host))
+}
+
+// rebindable tells whether whoever owns the host's name may have made it point here after his page was loaded from elsewhere
+// (DNS rebinding). An address, and a name that every system resolves by itself, can't be made to. Behind a proxy that serves
+// pages under a name of its own, edge.cors.origins lets those in.
+func rebindable(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]")
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	_, err = netip.ParseAddr(host)
+	return err != nil && host != "localhost" && !strings.HasSuffix(host, ".localhost")
 }
 
 func (c *CORS) lets(origin string) bool {

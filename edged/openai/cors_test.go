@@ -3,6 +3,7 @@ package openai_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -82,6 +83,46 @@ func TestPageThatNobodyLetInGetsNoWorkDone(t *testing.T) {
 	})
 	if r := keys.chat(hello, "Origin", "https://evil", "Authorization", "Bearer secret"); r.StatusCode != 200 {
 		t.Errorf("who has a key is turned away: %d %s", r.StatusCode, r.body)
+	}
+}
+
+// A name that was made to point here (DNS rebinding) makes a page one of the gateway's own origin, for the browser. Only
+// where no key is needed does it matter, and only names can be made to.
+func TestPageOfAReboundNameGetsNoWorkDone(t *testing.T) {
+	e := newEdge(t, func(o *openai.Options, _ *openai.View) { o.CORS = openai.CORS{Origins: []string{"http://chat.lan"}} })
+	_, port, err := net.SplitHostPort(e.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post := func(e *edge, host string, header ...string) string {
+		raw := "POST /v1/chat/completions HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\nContent-Type: application/json\r\n"
+		for i := 0; i < len(header); i += 2 {
+			raw += header[i] + ": " + header[i+1] + "\r\n"
+		}
+		conn, in := e.dial(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", raw, len(hello), hello))
+		defer func() { _ = conn.Close() }()
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(line)[1]
+	}
+	for host, want := range map[string]string{
+		"evil.example:" + port: "403", "localhost.evil.example": "403", "127.0.0.1.evil.example:" + port: "403",
+		"127.0.0.1:" + port: "200", "localhost:" + port: "200", "app.localhost": "200", "[::1]:" + port: "200", "chat.lan": "200",
+	} {
+		if got := post(e, host, "Origin", "http://"+host); got != want {
+			t.Errorf("a page of %s: %s, want %s", host, got, want)
+		}
+	}
+	if got := post(e, "gateway.lan:"+port); got != "200" {
+		t.Errorf("a program is no page: %s", got)
+	}
+	keys := newEdge(t, func(_ *openai.Options, v *openai.View) {
+		v.Tokens = []openai.Token{{Ref: "a", SHA256: sha("secret"), Principal: "team"}}
+	})
+	if got := post(keys, "gateway.lan", "Origin", "http://gateway.lan", "Authorization", "Bearer secret"); got != "200" {
+		t.Errorf("who has a key: %s", got)
 	}
 }
 
