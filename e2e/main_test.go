@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == badAgentCommand {
 		os.Exit(playBadAgent(os.Args[2], os.Args[3:]))
 	}
+	if len(os.Args) > 3 && os.Args[1] == guideForwardCommand {
+		os.Exit(playGuideForward(os.Args[2], os.Args[3]))
+	}
 	if len(os.Args) > 3 && os.Args[1] == borderCommand {
 		os.Exit(playBorder(os.Args[2], os.Args[3:]))
 	}
