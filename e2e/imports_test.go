@@ -45,7 +45,8 @@ var arrows = map[string][]string{
 	"noded/service":          {},
 	"noded/enroll":           {"configs"},
 	"noded/cmd/noded":        {"noded", "noded/service", "noded/enroll", "configs"},
-	"cli/top":                {"edged/adminapi"},
+	"cli/top":                {"edged/adminapi", "cli/top/terminal"}, // the terminal in tests only
+	"cli/top/terminal":       {},
 	"cli":                    {"cli/top", "configs", "edged/adminapi", "edged/refresh", "storage", "fsm"},
 	"cli/cmd/iopctl":         {"cli", "configs", "edged/adminapi", "storage", "fsm", "edged", "noded"},
 	"e2e":                    {"..."},
@@ -66,8 +67,8 @@ var homes = map[string][]string{
 	"github.com/hashicorp":   {"storage"},
 	"go.etcd.io/bbolt":       {"storage"},
 	// storage: a benchmark asks etcd for leases. Its own client would be one more module for all.
-	"google.golang.org/grpc":     {"edged/nodelink", "edged/peerlink", "noded/edgelink", "proto/nodepb", "proto/peerpb", "proto/spans", "e2e/otlp", "~storage"},
-	"google.golang.org/protobuf": {"proto/nodepb", "proto/peerpb", "proto/recordpb", "storage", "edged", "edged/nodelink", "edged/peerlink", "noded", "noded/edgelink", "e2e/otlp"},
+	"google.golang.org/grpc":              {"edged/nodelink", "edged/peerlink", "noded/edgelink", "proto/nodepb", "proto/peerpb", "proto/spans", "e2e/otlp", "~storage"},
+	"google.golang.org/protobuf":          {"proto/nodepb", "proto/peerpb", "proto/recordpb", "storage", "edged", "edged/nodelink", "edged/peerlink", "noded", "noded/edgelink", "e2e/otlp"},
 	"go.opentelemetry.io/otel":            {"proto/spans"},
 	"go.opentelemetry.io/proto/otlp":      {"e2e/otlp"},
 	"github.com/prometheus/client_golang": {"edged/metrics"},
@@ -77,9 +78,9 @@ var homes = map[string][]string{
 	// A view over the whole terminal: input of all terminals and the least difference to the screen are their own trade.
 	"charm.land":                            {"cli/top"},
 	"github.com/charmbracelet":              {"cli/top"},
-	"github.com/charmbracelet/x/term":       {"cli/top", "cli"},
-	"github.com/charmbracelet/x/vt":         {"~"},
-	"github.com/creack/pty":                 {"~"},
+	"github.com/charmbracelet/x/term":       {"cli/top", "cli/top/terminal", "cli"},
+	"github.com/charmbracelet/x/vt":         {"cli/top/terminal"},
+	"github.com/creack/pty":                 {"cli/top/terminal"},
 	"github.com/google/go-cmp":              {"~"},
 	"github.com/rogpeppe/go-internal":       {"~"},
 	"go.uber.org/goleak":                    {"~"},

@@ -26,6 +26,8 @@ type layout struct {
 	keepalive time.Duration       // of queued streams; 0 = off
 	stop      time.Duration       // stop_timeout; 0 = 10 s
 	log       string              // level; "" = debug
+	format    string              // of logs; "" = text
+	node      map[string]any      // more of the nodes' own part
 	edge      map[string]any      // more of the replica's own part
 	cluster   map[string]any      // more of the cluster part
 	edits     map[string]any      // path in the file, as in nodes[0].alias: another value for it
@@ -217,7 +219,14 @@ func (l layout) unmetered() layout {
 
 // nodeFile renders a node's file.
 func nodeFile(id, token string, edges ...string) []byte {
-	return render(map[string]any{"node": map[string]any{"id": id, "token": token, "edges": edges}})
+	return (&layout{}).nodeFile(id, token, edges...)
+}
+
+// nodeFile renders the file of a node of the layout.
+func (l *layout) nodeFile(id, token string, edges ...string) []byte {
+	node := map[string]any{"id": id, "token": token, "edges": edges}
+	maps.Copy(node, l.node)
+	return render(map[string]any{"node": node})
 }
 
 func render(v any) []byte {

@@ -103,7 +103,7 @@ func (w *world) startEdge() {
 // spawnEdge starts an edged and waits for nothing.
 func (w *world) spawnEdge(file string, env ...string) *process {
 	w.t.Helper()
-	return w.track(spawn(w.t, "edged", env, program(w.t, "edged"), "--config", file, "--log-level", or(w.layout.log, "debug")))
+	return w.track(spawn(w.t, "edged", env, program(w.t, "edged"), "--config", file, "--log-level", or(w.layout.log, "debug"), "--log-format", or(w.layout.format, "text")))
 }
 
 func (w *world) track(p *process) *process {
@@ -142,8 +142,8 @@ func (w *world) replaceNode(id string, kill bool) {
 // spawnNode starts a noded that the world does not count as the one with that id.
 func (w *world) spawnNode(id, token string) *process {
 	w.t.Helper()
-	file := w.write("node-"+id+".yaml", nodeFile(id, token, w.nodeAddress()))
-	return w.track(spawn(w.t, "noded "+id, nil, program(w.t, "noded"), "--config", file, "--log-level", or(w.layout.log, "debug")))
+	file := w.write("node-"+id+".yaml", w.layout.nodeFile(id, token, w.nodeAddress()))
+	return w.track(spawn(w.t, "noded "+id, nil, program(w.t, "noded"), "--config", file, "--log-level", or(w.layout.log, "debug"), "--log-format", or(w.layout.format, "text")))
 }
 
 // restartEdge starts the edge again on the same directory; nodes that run find it by themselves.
