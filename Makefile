@@ -16,7 +16,7 @@ PORTED  := ./fsm/... ./storage/... ./proto/... ./configs/... ./edged/... ./noded
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help run build artifacts release release-check test smoke race soak soak-cluster mutants check lint vet vet-cross generated tidy vuln bench proto clean
+.PHONY: help run build artifacts release release-check test smoke race soak soak-cluster mutants check lint vet vet-cross generated tidy vuln bench proto clean docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ lint: ## golangci-lint, pinned in .tools/go.mod
 generated: ## is the generated code that of the sources? Needs the protoc that made it, else it is skipped
 	@sh .tools/protoc.sh check $(PROTOS)
 	go test -run 'TestSchemaFilesAreCurrent' ./configs
+
+docs: ## docs/CLI.md, of what the commands say of themselves (make test tells if it is not current)
+	go test ./cli -run '^TestReference$$' -update
 
 tidy: ## are go.mod and go.sum what the imports ask for?
 	go mod tidy -diff

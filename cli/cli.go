@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -48,7 +49,7 @@ and 5, drain with 6, cluster with 5 (see there).`
   iopctl config validate edge.yaml`
 	root.SilenceErrors = true
 	root.SilenceUsage = true
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, err) })
+	root.SetFlagErrorFunc(flagError)
 	g.register(root)
 	root.AddCommand(
 		newStatus(g), newTop(g), newLeases(g), newQueue(g), newRequests(g), newUsage(g), newDebug(g, d.Version), newProviders(g), newNodes(g), newModels(g),
@@ -81,7 +82,7 @@ func exactly(n int) cobra.PositionalArgs { return asUsage(cobra.ExactArgs(n)) }
 func asUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
-			return usage(c, err)
+			return &faultError{code: ExitUsage, err: err, cure: "write it as '" + strings.TrimSuffix(c.UseLine(), " [flags]") + "'; see '" + c.CommandPath() + " --help'"}
 		}
 		return nil
 	}

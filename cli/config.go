@@ -43,11 +43,18 @@ func newConfigValidate(g *globals) *cobra.Command {
 		Short: "Check edge and node files; all problems are shown at once",
 		Long: `Check edge and node files without starting anything. All problems of a file are shown at once, each with its place and a
 cure; the exit code is 2 if there is one. A file with a top-level key 'node' is a node file, any other an edge file.`,
-		Args: asUsage(cobra.MinimumNArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error { return g.validate(c, o, args) },
+		Args:              asUsage(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: completeYAML,
+		RunE:              func(c *cobra.Command, args []string) error { return g.validate(c, o, args) },
 	}
 	c.Flags().StringVar(&o.kind, "kind", "auto", "`kind` of the files: auto, edge or node")
+	_ = c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{"auto", "edge", "node"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
+}
+
+// completeYAML has a shell offer configuration files.
+func completeYAML(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return yamlFiles(), cobra.ShellCompDirectiveFilterFileExt
 }
 
 func (g *globals) validate(c *cobra.Command, o validateOptions, files []string) error {
@@ -176,5 +183,6 @@ first line is
 		},
 	}
 	c.Flags().StringVar(&kind, "kind", kind, "`kind` of the file: edge or node")
+	_ = c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{"edge", "node"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }

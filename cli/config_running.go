@@ -76,7 +76,8 @@ func newConfigDiff(g *globals) *cobra.Command {
 		Short: "Show how an edge file differs from what is in effect",
 		Long: `Show how an edge file differs from what is in effect: OLD is in effect, NEW stands in the file. Without FILE the edge compares
 the file that it was started with, as it is on its disk now. Nothing is changed; the exit code is 0 whether or not they differ.`,
-		Args: asUsage(cobra.MaximumNArgs(1)),
+		Args:              asUsage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeYAML,
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := g.diff(c, o.dataDir, args)
 			if err != nil {

@@ -11,7 +11,7 @@ import (
 
 func newDebug(g *globals, version string) *cobra.Command {
 	c := newGroup("debug", "Pack an archive for support; look into a data directory: the log, its invariants, what changed")
-	c.AddCommand(newDebugBundle(g, version), newDebugLog(), newDebugStory(g), newDebugCheck(g), newDebugDiff(g))
+	c.AddCommand(newDebugBundle(g, version), newDebugLog(g), newDebugStory(g), newDebugCheck(g), newDebugDiff(g))
 	return c
 }
 

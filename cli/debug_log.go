@@ -42,7 +42,7 @@ type logLine struct {
 	Text      string         `json:"text"`
 }
 
-func newDebugLog() *cobra.Command {
+func newDebugLog(g *globals) *cobra.Command {
 	var o logOptions
 	c := &cobra.Command{
 		Use:   "log --data-dir DIR",
@@ -61,6 +61,10 @@ outcome and what else it brought about, and the filters look at those too; that 
 		},
 	}
 	o.register(c)
+	// The names are those of flags just made.
+	for name, list := range map[string]lister{"request": requestIDs, "lease": leaseIDs, "node": nodeIDs, "provider": providerIDs} {
+		_ = c.RegisterFlagCompletionFunc(name, g.completingFlag(list))
+	}
 	return c
 }
 

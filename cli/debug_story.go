@@ -35,5 +35,8 @@ last ten thousand lines. For a request or a lease see 'iopctl leases inspect' an
 	directoryOption(c, &dir)
 	c.Flags().StringVar(&node, "node", "", "node `id`")
 	c.Flags().StringVar(&provider, "provider", "", "provider `id`")
+	// The names are those of the flags just made.
+	_ = c.RegisterFlagCompletionFunc("node", g.completingFlag(nodeIDs))
+	_ = c.RegisterFlagCompletionFunc("provider", g.completingFlag(providerIDs))
 	return c
 }

@@ -44,6 +44,8 @@ one stops it at once.`,
 	f.IntVar(&o.AdminPort, "admin-port", 9080, "`port` of the admin listener, 0 = a free one")
 	f.BoolVar(&noDetect, "no-detect", false, "don't look for local backends")
 	f.StringVar(&o.LogLevel, "log-level", "warn", "`level` of the log: debug, info, warn or error")
+	_ = c.MarkFlagDirname("data-dir") // the flag just made
+	_ = c.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 

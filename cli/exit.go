@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"iop/configs"
 	"iop/edged/adminapi"
 )
 
@@ -56,6 +58,21 @@ func (e *faultError) Remedy() string { return e.cure }
 // usage makes an error of the command line.
 func usage(c *cobra.Command, err error) error {
 	return &faultError{code: ExitUsage, err: err, cure: "see '" + c.CommandPath() + " --help'"}
+}
+
+// flagError is what a command says to an option that it does not have, or can't read.
+func flagError(c *cobra.Command, err error) error {
+	var none *pflag.NotExistError
+	if !errors.As(err, &none) {
+		return usage(c, err)
+	}
+	var known []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	cure := "see '" + c.CommandPath() + " --help'"
+	if near := configs.Nearest(none.GetSpecifiedName(), known); near != "" && len(none.GetSpecifiedName()) > 1 {
+		cure = "did you mean --" + near + "? " + cure
+	}
+	return &faultError{code: ExitUsage, err: err, cure: cure}
 }
 
 // leaderless gives an edge's answer that no leader could take a change its exit code; other errors pass.

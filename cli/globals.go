@@ -40,7 +40,11 @@ func (g *globals) register(root *cobra.Command) {
 	f.DurationVar(&g.timeout, "timeout", 5*time.Second, "how long a call may take, 0 = as long as it wants")
 	f.BoolVar(&g.noColor, "no-color", false, "no colours, on a terminal too (env NO_COLOR)")
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return g.check(c) }
-	// The name is that of a flag just made, so there is nothing that could fail.
+	// The names are those of flags just made, so there is nothing that could fail.
+	_ = root.MarkPersistentFlagFilename("ca", "pem", "crt", "cer")
+	for _, name := range []string{"edge", "token", "timeout"} {
+		_ = root.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 }
 

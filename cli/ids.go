@@ -33,6 +33,13 @@ func (g *globals) completing(list lister) cobra.CompletionFunc {
 	}
 }
 
+// completingFlag makes a completion of an option's value.
+func (g *globals) completingFlag(list lister) cobra.CompletionFunc {
+	return func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return g.words(c, list), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // words are the ids as cobra wants them.
 func (g *globals) words(c *cobra.Command, list lister) []string {
 	if g.timeout == 0 || g.timeout > idsWait {

@@ -40,14 +40,16 @@ It exits with 0 if the node was added, 2 if the node is wrong, 4 if another chan
 		Example: `  iopctl nodes add gpu-3 -f gpu-3.yaml          # an entry of nodes as in the edge file: alias, adapters, providers
   iopctl nodes add gpu-3 --dry-run -f gpu-3.yaml
   iopctl nodes add gpu-3 --ttl 24h -o json`,
-		Args: exactly(1),
-		RunE: func(c *cobra.Command, args []string) error { return g.addNode(c, &o, args[0]) },
+		Args:              exactly(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(c *cobra.Command, args []string) error { return g.addNode(c, &o, args[0]) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.alias, "alias", "", "`name` for people")
 	f.StringVarP(&o.file, "file", "f", "", "`file` with the node's entry, - for standard input")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done, change nothing")
 	o.register(c)
+	_ = c.MarkFlagFilename("file", yamlFiles()...) // the flag just made
 	return c
 }
 

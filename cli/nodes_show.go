@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -83,7 +82,7 @@ func showNode(p *page, n *nodeDetail) {
 		[2]string{"Links", nodeLinks(n.Links)},
 		[2]string{"Draining", yesNo(n.Draining)},
 		[2]string{"Version", n.Version},
-		[2]string{"Runs", fmt.Sprintf("%s requests", strconv.Itoa(len(n.Leases)))},
+		[2]string{"In flight", strconv.Itoa(len(n.Leases))},
 	)
 	p.line("")
 	p.table(providerTable(n.Providers))

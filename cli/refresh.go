@@ -57,6 +57,7 @@ another change came first, 5 if there is no leader to take it.`,
 	f.BoolVar(&o.liveOnly, "live-only", false, "apply what needs no restart, and leave the rest")
 	f.Uint64Var(&o.expected, "expected-revision", 0, "apply only if this `revision` is in effect")
 	o.register(c)
+	_ = c.MarkFlagFilename("file", yamlFiles()...) // the flag just made
 	return c
 }
 
@@ -85,6 +86,9 @@ func (g *globals) refresh(c *cobra.Command, o *refreshOptions) (*adminapi.Refres
 	report, err := client.Refresh(c.Context(), r)
 	return report, leaderless(err)
 }
+
+// yamlFiles are the ends of names of configuration files.
+func yamlFiles() []string { return []string{"yaml", "yml", "json"} }
 
 // candidate reads the file that is to be sent; none is named: nil.
 func candidate(c *cobra.Command, file string) ([]byte, error) {

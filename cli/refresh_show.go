@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -45,7 +46,7 @@ func fileName(r *adminapi.RefreshReport, given string) string {
 	case given == "-":
 		return "standard input"
 	}
-	return orDash(given)
+	return cmp.Or(given, "the configuration")
 }
 
 func refreshWords(r *adminapi.RefreshReport) string {

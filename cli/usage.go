@@ -48,6 +48,8 @@ could pass it on: their tokens are in no sum.`,
 	c.Flags().StringSliceVar(&q.By, "by", nil, "sum up by `keys`: day, principal, token, model, provider (default: by all)")
 	c.Flags().StringVar(&q.From, "from", "", "the first `day`, as 2026-01-31")
 	c.Flags().StringVar(&q.To, "to", "", "the last `day`")
+	// The name is that of the flag just made.
+	_ = c.RegisterFlagCompletionFunc("by", completeKeys(adminapi.UsageKeys()...))
 	c.Annotations = map[string]string{annotationCSV: ""}
 	return c
 }
