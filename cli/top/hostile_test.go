@@ -11,6 +11,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"iop/cli/top/terminal"
 	"iop/edged/adminapi"
 )
 
@@ -69,13 +70,13 @@ func TestHostileNames(t *testing.T) {
 	f.Edge, f.Version = "\x1b]0;owned\x07", "\x1b[2J"
 	f.Providers[0].ID, f.Providers[0].Status, f.Providers[0].Cause = "\x1b]0;owned\x07", "\x1b[2Jfull", "\x1b[2J"
 	r := start(t, 150, 60, f)
-	r.await("0;owned", "live")
-	r.keys("d")
-	r.await(`Drain provider \x1b]0;owned`)
-	r.keys(keyEsc)
-	r.await("Nothing was changed") // Esc and a key at once are Alt and the key
-	r.keys("2")
-	seen := r.await("7s", "never", "한국어", "x cancel", `1\ufe0f\u20e3`)
+	r.Await("0;owned", "live")
+	r.Keys("d")
+	r.Await(`Drain provider \x1b]0;owned`)
+	r.Keys(terminal.KeyEsc)
+	r.Await("Nothing was changed") // Esc and a key at once are Alt and the key
+	r.Keys("2")
+	seen := r.Await("7s", "never", "한국어", "x cancel", `1\ufe0f\u20e3`)
 	n := 0
 	for line := range strings.Lines(seen) {
 		if strings.Contains(line, "never") {
@@ -89,13 +90,13 @@ func TestHostileNames(t *testing.T) {
 	if n != len(hostileTexts) {
 		t.Errorf("%d rows of %d:\n%s", n, len(hostileTexts), seen)
 	}
-	r.keys("x")
-	r.await("Take request")
-	r.keys("n", keyEnter)
-	r.await("It has two lines")
-	r.keys("q", "q")
+	r.Keys("x")
+	r.Await("Take request")
+	r.Keys("n", terminal.KeyEnter)
+	r.Await("It has two lines")
+	r.Keys("q", "q")
 	_ = r.ended()
-	written := r.written()
+	written := r.Written()
 	for _, bad := range []string{"\x1b]0;owned", "\x1b[2Jwiped", "\x1b[2Jfull", "\x1b[31mred", "\x9b2J", "\x00", "\u202e"} {
 		if strings.Contains(written, bad) {
 			t.Errorf("%q was written to the terminal", bad)
@@ -107,16 +108,16 @@ func TestHostileNames(t *testing.T) {
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	r := start(t, 80, 24, busyFrame(), func(o *Options) { o.Color, o.Unicode = false, false })
-	golden(t, "plain", r.await("unavailable", "> gpu-1", "? help"))
-	r.keys("s", "2", "x")
-	r.await("Take request")
-	r.keys("n", "3", keyEnter)
-	r.await("It has two lines.")
+	golden(t, "plain", r.Await("unavailable", "> gpu-1", "? help"))
+	r.Keys("s", "2", "x")
+	r.Await("Take request")
+	r.Keys("n", "3", terminal.KeyEnter)
+	r.Await("It has two lines.")
 	r.broken <- errGone
-	r.await("NOT CONNECTED")
-	r.keys("q", "q")
+	r.Await("NOT CONNECTED")
+	r.Keys("q", "q")
 	_ = r.ended()
-	written := r.written()
+	written := r.Written()
 	if m := regexp.MustCompile(`\x1b\[[\d;]*m`).FindAllString(written, -1); len(m) > 0 {
 		for _, s := range m {
 			if regexp.MustCompile(`[\[;](3\d|4\d|9\d|10\d)[;m]`).MatchString(s) {
@@ -137,9 +138,9 @@ func TestPlain(t *testing.T) {
 func TestColors(t *testing.T) {
 	t.Parallel()
 	r := start(t, 80, 24, busyFrame())
-	r.await("unavailable")
-	if !regexp.MustCompile(`\x1b\[[\d;]*3[125][;m]`).MatchString(r.written()) {
-		t.Errorf("no colour: %q", r.written())
+	r.Await("unavailable")
+	if !regexp.MustCompile(`\x1b\[[\d;]*3[125][;m]`).MatchString(r.Written()) {
+		t.Errorf("no colour: %q", r.Written())
 	}
 }
 
@@ -148,21 +149,21 @@ func TestColors(t *testing.T) {
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	r := start(t, 80, 24, crowd(10_000))
-	r.keys("2")
-	r.await("Queue 10000", "req-00000")
-	r.keys("G")
-	r.await(">  10000 req-09999")
-	r.keys("g", "/", "model-3", keyEnter)
-	r.await("Queue 1429 of 10000", ">      4 req-00003")
-	r.keys("s", "s", "r")
-	r.await("REQUEST▼", "req-00003")
-	before := len(r.written())
+	r.Keys("2")
+	r.Await("Queue 10000", "req-00000")
+	r.Keys("G")
+	r.Await(">  10000 req-09999")
+	r.Keys("g", "/", "model-3", terminal.KeyEnter)
+	r.Await("Queue 1429 of 10000", ">      4 req-00003")
+	r.Keys("s", "s", "r")
+	r.Await("REQUEST▼", "req-00003")
+	before := len(r.Written())
 	for i := range 20 {
 		f := &adminapi.Frame{Seq: r.seq + 1 + uint64(i), AtMS: busyFrame().AtMS, Edge: "edge-1", Leader: "edge-1", Role: "leader", AppliedIndex: 4711 + uint64(i)}
 		r.frames <- f
 	}
-	r.await("index 4730")
-	if n := len(r.written()) - before; n > 8000 {
+	r.Await("index 4730")
+	if n := len(r.Written()) - before; n > 8000 {
 		t.Errorf("20 frames wrote %d bytes", n)
 	}
 }
