@@ -26,8 +26,8 @@ function update(x, p) {
     x.bar.style.setProperty("--slots", grid);
   }
   put(x.bar, "data-kind", capacity === null ? "unlimited" : capacity === 0 ? "none" : p.in_flight >= capacity ? "full" : "some");
-  say(x.all, capacity === null ? `${p.in_flight} of ∞` : `${p.in_flight} of ${capacity}`);
-  const counted = p.long_capacity !== null && p.long_capacity !== undefined;
+  say(x.all, !p.connected ? "–" : capacity === null ? `${p.in_flight} of ∞` : `${p.in_flight} of ${capacity}`);
+  const counted = p.connected && p.long_capacity !== null && p.long_capacity !== undefined;
   show(x.quota, counted);
   say(x.longs, counted ? `long ${p.long_in_flight} of ${p.long_capacity}` : p.long_in_flight > 0 ? `long ${p.long_in_flight}` : "");
   if (!counted) return;

@@ -21,13 +21,17 @@ export class Live {
     this.providers = providerTable((p) => openProvider(p.id, context));
     this.queue = queueTable((w) => openRequest(w.request, context));
     this.leases = leaseTable((l) => openRequest(l.request, context));
-    this.node = el("div", { class: "live" },
-      this.tiles.node, this.attention.node,
-      section("charts", "Over time", this.charts.choice, this.charts.node),
-      el("div", { class: "tables" },
-        section("providers", "Providers", this.providers.tools, this.providers.node),
-        section("queue", "Queue", this.queue.tools, this.queue.node),
-        section("leases", "Leases", this.leases.tools, this.leases.node)));
+    const charts = section("charts", "Over time", this.charts.choice, this.charts.node);
+    const tables = el("div", { class: "tables" },
+      section("providers", "Providers", this.providers.tools, this.providers.node),
+      section("queue", "Queue", this.queue.tools, this.queue.node),
+      section("leases", "Leases", this.leases.tools, this.leases.node));
+    this.node = el("div", { class: "live" }, this.tiles.node, this.attention.node);
+    // On a phone the tables come first: the charts are long there. What is seen and what Tab reaches have one order.
+    const narrow = matchMedia("(max-width: 48rem)");
+    const place = () => this.node.append(...(narrow.matches ? [tables, charts] : [charts, tables]));
+    narrow.addEventListener("change", place);
+    place();
   }
 
   update(picture) {

@@ -7,7 +7,7 @@ const RECENT = 10; // seconds that rates are of
 
 export function tiles() {
   const made = [
-    tile("Waiting", (p) => ({ value: count(p.head.queue.pending), of: p.head.queue.max > 0 ? `of ${count(p.head.queue.max)}` : "", share: p.head.queue.pending / (p.head.queue.max || 1), note: p.head.queue.long_pending > 0 ? `${count(p.head.queue.long_pending)} long` : "" })),
+    tile("Waiting", (p) => ({ value: count(p.head.queue.pending), of: p.head.queue.max > 0 ? `of ${count(p.head.queue.max)}` : "", share: p.head.queue.pending / (p.head.queue.max || 1), note: p.head.queue.long_pending > 0 ? `· ${count(p.head.queue.long_pending)} long` : "" })),
     tile("Running", (p) => running(p)),
     tile("Requests", (p) => per(p, (s) => s.requests, "/s")),
     tile("Errors", (p) => per(p, (s) => s.errors, "/s")),
