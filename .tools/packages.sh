@@ -22,9 +22,9 @@ unit() { # unit SOURCE NAME USER: a unit of configs/services for a program in /u
 unit "$root/configs/services/edged.service" iop-edged.service iop-edge
 unit "$root/configs/services/noded.service" iop-noded.service iop-node
 # What only the package's unit has: a node file that an administrator wrote is given to the one who has to read it.
-awk '/^\[Service\]/ && !done { print "ConditionPathExists=/etc/iop/node.yaml\n"; done = 1 }
+awk '/^After=/ { print; print "# noded join writes it.\nConditionPathExists=/etc/iop/node.yaml"; next }
 	/^ExecStart=/ { print "# noded join, run by root, leaves files that only root can read.\nExecStartPre=-+/bin/sh -c \"chown iop-node: /etc/iop/node.yaml /etc/iop/node-ca.pem 2>/dev/null\"" }
-	{ print }' "$stage/common/iop-noded.service" | awk 'NF || !blank { print } { blank = !NF }' >"$stage/common/unit" && mv "$stage/common/unit" "$stage/common/iop-noded.service"
+	{ print }' "$stage/common/iop-noded.service" >"$stage/common/unit" && mv "$stage/common/unit" "$stage/common/iop-noded.service"
 
 script() { # script PACKAGE UNIT USER FILE STATE MADE: the maintainer scripts of a package with a daemon
 	for part in deb.postinst deb.prerm deb.postrm rpm.post rpm.preun rpm.postun; do
@@ -32,7 +32,7 @@ script() { # script PACKAGE UNIT USER FILE STATE MADE: the maintainer scripts of
 			"$src/$part" >"$stage/common/$1.$part"
 	done
 }
-script iop-edge iop-edged.service iop-edge edge.yaml /var/lib/iop-edged /etc/iop/edge.yaml.dpkg-bak
+script iop-edge iop-edged.service iop-edge edge.yaml /var/lib/iop-edged ''
 script iop-node iop-noded.service iop-node node.yaml /var/lib/iop-noded '/etc/iop/node.yaml /etc/iop/node-ca.pem'
 
 for page in "$src"/man/*; do gzip -9nc "$page" >"$stage/common/$(basename "$page").gz"; done

@@ -50,6 +50,7 @@ type certFlags struct {
 	days  int
 	renew bool
 	force bool
+	keep  bool
 }
 
 func (f *certFlags) register(c *cobra.Command, days int) {
@@ -57,6 +58,7 @@ func (f *certFlags) register(c *cobra.Command, days int) {
 	c.Flags().IntVar(&f.days, "days", days, "how long it is good for")
 	c.Flags().BoolVar(&f.renew, "renew", false, "make a new certificate for the key that is there, with the names it has")
 	c.Flags().BoolVar(&f.force, "force", false, "replace what is there, key and all")
+	c.Flags().BoolVar(&f.keep, "keep", false, "leave alone what is there, and be content with it: for scripts that run again")
 }
 
 func (f *certFlags) check(c *cobra.Command) error {
@@ -65,8 +67,28 @@ func (f *certFlags) check(c *cobra.Command) error {
 		return usage(c, fmt.Errorf("--days %d is not from 1 to %d", f.days, daysMax))
 	case f.renew && f.force:
 		return usage(c, errors.New("--renew keeps the key and --force replaces it: give one of them"))
+	case f.keep && (f.renew || f.force):
+		return usage(c, errors.New("--keep changes nothing that is there: give it without --renew and --force"))
 	}
 	return nil
+}
+
+// kept tells whether a pair is there and is to stay as it is; it says so then.
+func (f *certFlags) kept(c *cobra.Command, g *globals, at pairPath) (bool, error) {
+	if !f.keep {
+		return false, nil
+	}
+	p, err := readPair(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	made := &certMade{
+		Cert: at.cert, Key: at.key, CA: filepath.Join(filepath.Dir(at.cert), authorityFile), Names: certNames(p.cert), Until: p.cert.NotAfter.UTC(),
+	}
+	return true, g.print(c, made, func(p *page) { p.line("kept %s, good until %s", made.Cert, day(made.Until)) })
 }
 
 func (f *certFlags) until() time.Time {
@@ -92,6 +114,9 @@ what it signed stays good; ca.pem has to be copied again. With --force it gets a
 		Args: exactly(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.check(c); err != nil {
+				return err
+			}
+			if kept, err := f.kept(c, g, authorityPair(f.dir)); kept || err != nil {
 				return err
 			}
 			made, err := makeAuthority(&f)
@@ -128,6 +153,9 @@ func newCertsIssue(g *globals, k kind) *cobra.Command {
 			}
 			if !certID.MatchString(args[0]) || len(args[0]) > certIDMax {
 				return usage(c, fmt.Errorf("%q is not the id of an %s: letters, digits and . _ - only, at most %d", args[0], k, certIDMax))
+			}
+			if kept, err := f.kept(c, g, issuedPair(f.dir, k, args[0])); kept || err != nil {
+				return err
 			}
 			made, err := makeCert(&f, k, args[0])
 			if err != nil {

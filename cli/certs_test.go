@@ -167,6 +167,14 @@ func TestCertsArePrivateAndKept(t *testing.T) {
 	if after := pairIn(t, dir, "edges", "edge-1"); !bytes.Equal(before.Certificate[0], after.Certificate[0]) {
 		t.Error("replaced unasked")
 	}
+	for _, args := range [][]string{{"certs", "init", "--dir", dir, "--keep"}, {"certs", "edge", "edge-1", "--dir", dir, "--keep"}} {
+		if out := made(t, args...); !strings.Contains(out, "kept ") {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
+	if after := pairIn(t, dir, "edges", "edge-1"); !bytes.Equal(before.Certificate[0], after.Certificate[0]) {
+		t.Error("--keep replaces")
+	}
 	made(t, "certs", "edge", "edge-1", "--dir", dir, "--force")
 	if after := pairIn(t, dir, "edges", "edge-1"); after.Leaf.PublicKey.(*ecdsa.PublicKey).Equal(before.Leaf.PublicKey) {
 		t.Error("--force keeps the key")

@@ -28,6 +28,9 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv)) }
 
 // run is main without the process around it.
 func run(args []string, stdout, stderr io.Writer, env configs.Env) int {
+	if len(args) > 0 && args[0] == "health" {
+		return health(args[1:], stdout, stderr, env)
+	}
 	f, err := parseFlags(args, stderr, env)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
