@@ -19,7 +19,7 @@ func newLeases() *list[adminapi.LiveLease] {
 		columns: []column[lease]{
 			{name: "LEASE", width: 7, right: true, text: func(_ *scene, l lease, _ int) string { return strconv.FormatUint(l.ID, 10) },
 				compare: func(a, b lease) int { return cmp.Compare(a.ID, b.ID) }},
-			{name: "REQUEST", weight: 4, most: 40, text: func(s *scene, l lease, _ int) string { return s.clean(l.Request) },
+			{name: "REQUEST", weight: 4, most: 40, text: func(s *scene, l lease, width int) string { return s.id(s.clean(l.Request), width) },
 				compare: func(a, b lease) int { return cmp.Compare(a.Request, b.Request) }},
 			{name: "MODEL", weight: 4, most: 40, text: func(s *scene, l lease, _ int) string { return s.clean(l.Model) },
 				compare: func(a, b lease) int { return cmp.Compare(a.Model, b.Model) }},

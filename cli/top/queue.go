@@ -24,7 +24,7 @@ func newQueue() *list[waiter] {
 		columns: []column[waiter]{
 			{name: "PLACE", width: 6, right: true, text: func(_ *scene, w waiter, _ int) string { return strconv.Itoa(w.position) },
 				compare: func(a, b waiter) int { return cmp.Compare(a.position, b.position) }},
-			{name: "REQUEST", weight: 4, most: 40, text: func(s *scene, w waiter, _ int) string { return s.clean(w.Request) },
+			{name: "REQUEST", weight: 4, most: 40, text: func(s *scene, w waiter, width int) string { return s.id(s.clean(w.Request), width) },
 				compare: func(a, b waiter) int { return cmp.Compare(a.Request, b.Request) }},
 			{name: "MODEL", weight: 4, most: 40, text: func(s *scene, w waiter, _ int) string { return s.clean(w.Model) },
 				compare: func(a, b waiter) int { return cmp.Compare(a.Model, b.Model) }},

@@ -109,7 +109,7 @@ func (x *story) draw(s *scene, width, height int) []string {
 	}
 	var lines []string
 	for _, l := range x.lines {
-		lines = append(lines, strings.Split(ansi.Wrap(l, width-4, ""), "\n")...)
+		lines = append(lines, wrapped(l, width-4)...)
 	}
 	x.top = max(0, min(x.top, len(lines)-(height-1)))
 	for _, l := range lines[x.top:min(len(lines), x.top+height-1)] {
@@ -120,4 +120,21 @@ func (x *story) draw(s *scene, width, height int) []string {
 		out = append(out, text)
 	}
 	return out
+}
+
+// wrapped breaks a line between words; what follows its first part is indented a little more than that.
+func wrapped(line string, width int) []string {
+	if ansi.StringWidth(line) <= width {
+		return []string{line}
+	}
+	indent := len(line) - len(strings.TrimLeft(line, " ")) + 2
+	if indent > width/2 {
+		indent = 2
+	}
+	first, rest, _ := strings.Cut(ansi.Wrap(line, width, ""), "\n")
+	lines := []string{first}
+	for l := range strings.SplitSeq(ansi.Wrap(strings.Join(strings.Fields(rest), " "), width-indent, ""), "\n") {
+		lines = append(lines, strings.Repeat(" ", indent)+l)
+	}
+	return lines
 }

@@ -78,6 +78,17 @@ func (s *scene) fit(text string, width int, right bool) string {
 	return text + pad
 }
 
+// id cuts a clean id in the middle: those of requests begin the same, and differ at the end.
+func (s *scene) id(text string, width int) string {
+	const begin = 4
+	over := ansi.StringWidth(text) - width
+	if over <= 0 || width < 2*begin {
+		return text
+	}
+	end := ansi.TruncateLeft(text, begin+over+ansi.StringWidth(s.glyphs.more), "")
+	return ansi.Truncate(text, begin, "") + s.glyphs.more + end
+}
+
 // clean is clean for this terminal.
 func (s *scene) clean(text string) string { return clean(text, s.unicode) }
 
