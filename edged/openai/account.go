@@ -13,9 +13,10 @@ import (
 func (x *exchange) account() {
 	m, a := x.s.o.Metrics, &x.answer
 	provider := string(x.out.Grant.Provider)
-	name := x.name
+	name, known := x.name, "" // what no model is called may be anything, and is not for the log
 	if x.model != nil {
 		name = string(x.model.id)
+		known = name
 	}
 	m.Route(name, provider).Ended(x.outcome())
 	by := m.Model(name)
@@ -38,7 +39,7 @@ func (x *exchange) account() {
 		}
 	}
 	if x.s.o.Logger.Enabled(context.Background(), slog.LevelDebug) {
-		x.log(slog.LevelDebug, "request", "admission", x.id, "route", x.route.path, "model", shown(x.name), "provider", provider,
+		x.log(slog.LevelDebug, "request", "admission", x.id, "route", x.route.path, "model", known, "provider", provider,
 			"principal", x.who.principal, "token", x.who.token, "outcome", x.outcome().String(), "status", a.status,
 			"waited", x.waited, "took", time.Since(x.began), "in", a.reader.count.in, "out", a.reader.count.out)
 	}

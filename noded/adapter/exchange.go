@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -164,9 +165,19 @@ func (x *exchange) unread(ctx context.Context, err error) End {
 	return end
 }
 
+// unquoted is an error's text up to where it quotes what it read: that is the backend's, which may repeat a prompt, and
+// the text goes into logs.
+func unquoted(err error) string {
+	text, _, quotes := strings.Cut(err.Error(), `"`)
+	if quotes {
+		text = strings.TrimRight(text, ": ")
+	}
+	return text
+}
+
 // failed ends a run that broke while doing what.
 func (x *exchange) failed(ctx context.Context, what string, err error) End {
-	end := End{Code: CodeBackendBroke, Message: fmt.Sprintf("%s, backend %s: %v", what, x.o.endpoint.address, err)}
+	end := End{Code: CodeBackendBroke, Message: fmt.Sprintf("%s, backend %s: %s", what, x.o.endpoint.address, unquoted(err))}
 	if x.c.answered {
 		end.Dispatched = DispatchedYes
 	}
