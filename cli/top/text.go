@@ -85,7 +85,11 @@ func (s *scene) id(text string, width int) string {
 	if over <= 0 || width < 2*begin {
 		return text
 	}
-	end := ansi.TruncateLeft(text, begin+over+ansi.StringWidth(s.glyphs.more), "")
+	gone := begin + over + ansi.StringWidth(s.glyphs.more)
+	end := ansi.TruncateLeft(text, gone, "")
+	if ansi.StringWidth(end) > width-begin-1 { // a wide character lay across
+		end = ansi.TruncateLeft(text, gone+1, "")
+	}
 	return ansi.Truncate(text, begin, "") + s.glyphs.more + end
 }
 
