@@ -20,8 +20,13 @@ type feed struct {
 
 	mu      sync.Mutex // guards the rest
 	viewers int
-	tick    int64 // the number of the last one that was computed, since 1970
-	seq     uint64
+	seq     uint64 // of the last frame; it goes on when nobody looks
+	picture
+}
+
+// picture is what a feed keeps while somebody looks.
+type picture struct {
+	tick    int64          // the number of the last one that was computed, since 1970
 	changes []encodedFrame // the last ones, at most changesKept; that of seq is the last
 	whole   encodedFrame   // of seq; empty = not made yet
 
@@ -76,7 +81,7 @@ func (f *feed) leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.viewers--; f.viewers == 0 {
-		*f = feed{every: f.every, seq: f.seq}
+		f.picture = picture{}
 	}
 }
 
