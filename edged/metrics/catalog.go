@@ -160,5 +160,7 @@ var rooms = [...]room{
 		{nameWall, gauge, "", "Wall clock of this edge's machine, in seconds since 1970.", "Compare it with `timestamp()` of the scrape. No decision reads the wall clock; certificates, join tokens and the times in usage and history do."},
 		{nameClockJumps, counter, "", "Times at which the wall clock moved by a second or more against the monotonic one.", "Somebody or something sets the clock: NTP steps, a machine that was suspended."},
 		{nameCertificate, gauge, "certificate", "Time until a certificate file of edge.tls or edge.cluster ends, the earliest one in the file; negative = it has ended.", "`iopctl certs show`, `iopctl certs edge ID --renew`."},
+		{nameSpansExported, counter, "", "Spans of traces that the collector of edge.traces has taken.", ""},
+		{nameSpansLost, counter, "", "Spans of traces that were lost: the collector of edge.traces did not take them, or was too slow. Requests are not affected.", "The edge's log has the collector's error, once a minute at most."},
 	}},
 }

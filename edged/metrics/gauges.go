@@ -111,6 +111,8 @@ func (g gauges) edge(e *EdgeState) {
 	g.moment(nameConfigTime, e.ConfigAt)
 	g.send(nameBuild, 1, e.Version, e.Go)
 	g.moment(nameWall, e.Now)
+	g.count(nameSpansExported, e.SpansExported)
+	g.count(nameSpansLost, e.SpansLost)
 	for _, c := range e.Certificates {
 		g.send(nameCertificate, c.Left.Seconds(), c.What)
 	}

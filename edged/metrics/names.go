@@ -91,6 +91,8 @@ const (
 	nameWall             = "iop_wall_time_seconds"
 	nameClockJumps       = "iop_clock_jumps_total"
 	nameCertificate      = "iop_certificate_expiry_seconds"
+	nameSpansExported    = "iop_trace_spans_exported_total"
+	nameSpansLost        = "iop_trace_spans_lost_total"
 )
 
 // The labels.

@@ -70,6 +70,8 @@ type EdgeState struct {
 	Version, Go  string
 	Now          time.Time // wall clock
 	Certificates []CertificateRow
+	// SpansExported and SpansLost count spans of traces since the start.
+	SpansExported, SpansLost uint64
 }
 
 // CertificateRow is a file with certificates; What is a name of ours.
