@@ -75,6 +75,8 @@ func (d *Daemon) edgeState(snap *fsm.Snapshot, now time.Time) metrics.EdgeState 
 	e := metrics.EdgeState{
 		Ready: d.notReady() == nil, Revision: uint64(snap.Revision), Version: d.o.Version, Go: runtime.Version(), Now: now,
 	}
+	n := d.tracer.Counts()
+	e.SpansExported, e.SpansLost = n.Exported, n.Dropped+n.Failed
 	if past := d.fresh.past.list(); len(past) > 0 {
 		e.ConfigAt = past[0].Time
 	}
