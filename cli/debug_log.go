@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,11 +114,16 @@ var errEnough = errors.New("enough lines")
 
 func (o *logOptions) run(c *cobra.Command, p *storage.Past, f storage.Filter) error {
 	w := bufio.NewWriter(c.OutOrStdout())
-	lines := json.NewEncoder(w)
+	var line bytes.Buffer
+	lines := json.NewEncoder(&line)
 	lines.SetEscapeHTML(false)
 	n := 0
 	err := p.Log(c.Context(), f, func(r *storage.Record) error {
+		line.Reset()
 		if err := lines.Encode(recordLine(r)); err != nil {
+			return fmt.Errorf("encode output: %w", err)
+		}
+		if _, err := w.Write(harmless(line.Bytes())); err != nil {
 			return fmt.Errorf("write output: %w", err)
 		}
 		if n++; n == o.limit {

@@ -48,7 +48,7 @@ func jsonText(data any) ([]byte, error) {
 	if err := e.Encode(data); err != nil {
 		return nil, fmt.Errorf("encode output: %w", err)
 	}
-	return b.Bytes(), nil
+	return harmless(b.Bytes()), nil
 }
 
 // colored tells whether w is a terminal that wants colours.

@@ -144,7 +144,7 @@ func (g *globals) linePrinter(c *cobra.Command) func(watchLine) error {
 			if err != nil {
 				return fmt.Errorf("encode output: %w", err)
 			}
-			text = append(line, '\n')
+			text = append(harmless(line), '\n')
 		}
 		if _, err := out.Write(text); err != nil {
 			return fmt.Errorf("write output: %w", err)
