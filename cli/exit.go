@@ -39,7 +39,7 @@ func exits() []exit {
 		{ExitUsage, "", "the command line or a file is wrong: nothing was done"},
 		{ExitRestart, "refresh", "changes need a restart: nothing was applied"},
 		{ExitConflict, "refresh, nodes add", "another change came first: nothing was applied"},
-		{ExitNoLeader, "refresh, nodes add, nodes and providers drain and undrain, queue cancel, cluster", "no leader could take the change"},
+		{ExitNoLeader, "refresh, nodes add, nodes token, nodes and providers drain and undrain, queue cancel, cluster", "no leader could take the change"},
 		{ExitStillRunning, "nodes drain, providers drain", "with --wait: requests still ran when --wait-timeout was over; it stays drained"},
 	}
 }
@@ -86,8 +86,15 @@ func leaderless(err error) error {
 
 func unknownCommand(c *cobra.Command, name string) error {
 	cure := "see '" + c.CommandPath() + " --help'"
-	if near := c.SuggestionsFor(name); len(near) > 0 {
-		cure = fmt.Sprintf("did you mean '%s %s'?", c.CommandPath(), near[0])
+	names := c.SuggestionsFor(name) // those that begin so
+	if len(names) == 0 {
+		for _, sub := range c.Commands() {
+			names = append(names, sub.Name())
+		}
+		names = []string{configs.Nearest(name, names)}
+	}
+	if names[0] != "" {
+		cure = fmt.Sprintf("did you mean '%s %s'?", c.CommandPath(), names[0])
 	}
 	return &faultError{code: ExitUsage, err: fmt.Errorf("unknown command %q of %s", name, c.CommandPath()), cure: cure}
 }

@@ -58,7 +58,7 @@ func (o *joinOptions) mint(c *cobra.Command, client *adminapi.Client, node strin
 	t := newToken()
 	offer, err := client.AddJoin(c.Context(), adminapi.JoinRequest{Node: node, TokenSHA256: t.Hash, TTLMS: o.ttl.Milliseconds()})
 	if err != nil {
-		return nil, err
+		return nil, leaderless(err)
 	}
 	j := &joinLines{
 		JoinOffer: offer, Token: t.Token, ExpiresIn: o.ttl.String(),
