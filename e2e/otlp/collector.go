@@ -30,6 +30,7 @@ const (
 	Takes   Mood = iota // it keeps the spans
 	Refuses             // it answers with an error
 	Hangs               // it never answers
+	Forgets             // it takes the spans, and keeps none
 )
 
 // Collector keeps spans.
@@ -115,6 +116,8 @@ func (c *Collector) take(ctx context.Context, r *collectorpb.ExportTraceServiceR
 		case <-c.quit:
 		}
 		return errRefused
+	case Forgets:
+		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

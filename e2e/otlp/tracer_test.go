@@ -238,3 +238,30 @@ func TestOptionsThatAreWrong(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkRequest records what an edge does of one request, and has it exported to a collector that forgets it.
+func BenchmarkRequest(b *testing.B) {
+	for _, protocol := range []string{spans.ProtocolGRPC, spans.ProtocolHTTP} {
+		b.Run(protocol, func(b *testing.B) {
+			c := collector(b, protocol)
+			c.Set(otlp.Forgets)
+			tr := tracer(b, spans.Options{Endpoint: c.URL, Protocol: protocol})
+			b.ReportAllocs()
+			for b.Loop() {
+				at := time.Now()
+				root, _ := tr.Start("POST /v1/chat/completions", spans.Server, at, "", nil)
+				for _, name := range []string{"admit", "dispatch"} {
+					s := root.Child(name, spans.Internal, at, spans.Text("iop.provider", "p1"), spans.Text("iop.node", "n1"), spans.Int("iop.lease", 4711), spans.Int("iop.generation", 3),
+						spans.Int("iop.attempt", 1), spans.Text("iop.request", "req_1"), spans.Text("gen_ai.request.model", "m"))
+					s.Set(spans.Text("iop.dispatched", "true"))
+					s.End(at)
+				}
+				root.Set(spans.Text("iop.request", "req_1"), spans.Text("iop.outcome", "ok"), spans.Text("http.route", "/v1/chat/completions"), spans.Text("gen_ai.operation.name", "chat"))
+				root.Event("first byte", at)
+				root.End(at)
+			}
+			n := tr.Counts()
+			b.ReportMetric(float64(n.Dropped)/float64(b.N), "dropped/op")
+		})
+	}
+}
