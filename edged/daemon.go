@@ -170,6 +170,7 @@ func (d *Daemon) open(ctx context.Context) error {
 		return fmt.Errorf("edge.data_dir: %w", err)
 	}
 	d.store = store
+	found := d.readRevision("", "")
 	if err := offer(ctx, store, fsm.EdgeID(d.self.ID), &d.o.Config.Cluster); err != nil {
 		return errors.Join(err, d.closeStore())
 	}
@@ -178,7 +179,11 @@ func (d *Daemon) open(ctx context.Context) error {
 		return errors.Join(err, d.closeStore())
 	}
 	d.view.store(v)
-	d.fresh.past.add(d.readRevision("start", d.self.ID))
+	first := d.readRevision("start", d.self.ID)
+	if found.Revision != 0 && found.Revision < first.Revision {
+		first.before = found.document
+	}
+	d.fresh.past.add(first)
 	return nil
 }
 
@@ -303,7 +308,7 @@ func (d *Daemon) observe(s storage.Stat) {
 func (d *Daemon) adminHandler() http.Handler {
 	return admin.New(admin.Options{
 		Source: d.store, Edge: fsm.EdgeID(d.self.ID), Program: d.o.Version, Standing: d.standing, Versions: d.nodeVersions, Healthy: d.store.Err,
-		AddNode: d.addNode, AddJoin: d.addJoin, Refresh: d.refresh, History: d.fresh.past.list, Drain: d.drain, Evict: d.evict, Backend: d.backend, Cluster: members{d},
+		AddNode: d.addNode, AddJoin: d.addJoin, Refresh: d.refresh, History: d.fresh.past.list, Revision: d.fresh.past.document, Drain: d.drain, Evict: d.evict, Backend: d.backend, Cluster: members{d},
 		Past: past{d.store}, Pulse: d.samples, Metrics: d.metrics.Handler(), Changed: d.metrics.AdminChanged, Page: dashboard.Handler(),
 		Token: d.self.Admin.Token.Reveal(), ViewToken: d.self.Admin.ViewToken.Reveal(), Address: d.Addrs().Admin, Stopping: d.quit, Logger: d.log,
 	})

@@ -1,6 +1,7 @@
 package edged
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -335,9 +336,60 @@ func TestAnEdgeWithoutAFileSaysSo(t *testing.T) {
 func TestRevisionsAreBounded(t *testing.T) {
 	var r revisions
 	for i := range 3 * revisionsMax {
-		r.add(adminapi.ConfigRevision{Revision: uint64(i)})
+		r.add(revision{ConfigRevision: adminapi.ConfigRevision{Revision: uint64(i)}})
 	}
 	if l := r.list(); len(l) != revisionsMax || l[0].Revision != 3*revisionsMax-1 || l[revisionsMax-1].Revision != 2*revisionsMax {
 		t.Errorf("%d, %+v", len(l), l[0])
+	}
+}
+
+// A revision is told with what it changed, and its document, within bounds.
+func TestRevisionsTellWhatChanged(t *testing.T) {
+	document := func(capacity int) []byte {
+		e, _, err := configs.ParseEdge(fmt.Appendf(nil, `
+edge: { id: edge-1, data_dir: d }
+models: [ { id: m, providers: { p1: s } } ]
+nodes:
+  - id: n1
+    token_hash_sha256: %q
+    adapters: [ { id: a, type: vllm, base_url: "http://127.0.0.1:1/v1" } ]
+    providers: [ { id: p1, type: vllm, adapter: a, models: [s], capacity: %d } ]
+`, configs.HashToken("t"), capacity), "f", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Canonical()
+	}
+	var r revisions
+	add := func(n uint64, document, before []byte) {
+		r.add(revision{ConfigRevision: adminapi.ConfigRevision{Revision: n, Index: n}, document: document, before: before})
+	}
+	add(3, document(1), nil)
+	add(4, document(2), nil)
+	add(6, document(3), nil)         // 5 was missed
+	add(7, document(4), document(9)) // what was before it is known
+	for range 2 {
+		l := r.list()
+		if len(l) != 4 || l[3].Changes != nil || l[1].Changes != nil || len(l[2].Changes) != 1 || len(l[0].Changes) != 1 {
+			t.Fatalf("%+v", l)
+		}
+		if c := l[2].Changes[0]; c.Path != "nodes[n1].providers[p1].capacity" || string(c.Old) != "1" || string(c.New) != "2" {
+			t.Errorf("%+v", c)
+		}
+		if c := l[0].Changes[0]; string(c.Old) != "9" || string(c.New) != "4" {
+			t.Errorf("%+v", c)
+		}
+	}
+	if got, ok := r.document(t.Context(), 6); !ok || !bytes.Equal(got, document(3)) {
+		t.Errorf("%v %s", ok, got)
+	}
+	big := make([]byte, revisionBytesMax/2)
+	add(8, big, nil)
+	add(9, big, nil)
+	add(10, big, nil)
+	for n, want := range map[fsm.Revision]bool{3: false, 8: false, 9: true, 10: true, 11: false} {
+		if _, ok := r.document(t.Context(), n); ok != want {
+			t.Errorf("the document of %d is kept: %v", n, ok)
+		}
 	}
 }

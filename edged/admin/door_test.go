@@ -34,7 +34,9 @@ func everything(w *world, log io.Writer) func(*admin.Options) {
 		o.Cluster = &replicas{}
 		o.Refresh = func(context.Context, adminapi.RefreshRequest) (*adminapi.RefreshReport, error) { return report, nil }
 		o.AddNode = func(context.Context, adminapi.NodeRequest) (*adminapi.RefreshReport, error) { return report, nil }
-		o.AddJoin = func(context.Context, adminapi.JoinRequest) (*adminapi.JoinOffer, error) { return &adminapi.JoinOffer{}, nil }
+		o.AddJoin = func(context.Context, adminapi.JoinRequest) (*adminapi.JoinOffer, error) {
+			return &adminapi.JoinOffer{}, nil
+		}
 		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "iop_up 1") })
 		o.Page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "the page") })
 		o.Token, o.ViewToken = adminToken, viewToken

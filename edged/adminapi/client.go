@@ -144,6 +144,11 @@ func (c *Client) ConfigHistory(ctx context.Context) (*ConfigHistory, error) {
 	return get[ConfigHistory](ctx, c, "/config/history")
 }
 
+// ConfigAt asks for the configuration of a revision that is in the history.
+func (c *Client) ConfigAt(ctx context.Context, revision uint64) (*Config, error) {
+	return get[Config](ctx, c, "/config/history/"+strconv.FormatUint(revision, 10))
+}
+
 // Pulse asks what happened lately on the edge that answers.
 func (c *Client) Pulse(ctx context.Context) (*Pulse, error) { return get[Pulse](ctx, c, "/pulse") }
 

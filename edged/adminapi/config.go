@@ -23,4 +23,8 @@ type ConfigRevision struct {
 	Time     time.Time `json:"time"`
 	Edge     string    `json:"edge"`   // through which it came; "" = another than this one
 	Source   string    `json:"source"` // start, refresh, signal, other
+	// Changes are what it has changed, by path, at most some hundred; null = what was before is not known, as of the first
+	// revision that the edge found at its start. Its document is at GET /config/history/{revision} while it is kept.
+	Changes     []ChangedPath `json:"changes"`
+	ChangesLeft int           `json:"changes_left,omitempty"` // more that are not in Changes
 }

@@ -131,9 +131,7 @@ func names(ids []fsm.ProviderID) []string {
 func describe(r *adminapi.RefreshReport, changes []Change) {
 	for i := range changes {
 		c := &changes[i]
-		r.ChangedPaths = append(r.ChangedPaths, adminapi.ChangedPath{
-			Path: c.Path, Old: null(c.Old), New: null(c.New), Class: string(c.Class),
-		})
+		r.ChangedPaths = append(r.ChangedPaths, changedPath(c))
 		if c.Class != Live {
 			r.RestartRequiredPaths = append(r.RestartRequiredPaths, c.Path)
 		}
@@ -149,6 +147,20 @@ func describe(r *adminapi.RefreshReport, changes []Change) {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
+}
+
+func changedPath(c *Change) adminapi.ChangedPath {
+	return adminapi.ChangedPath{Path: c.Path, Old: null(c.Old), New: null(c.New), Class: string(c.Class)}
+}
+
+// Changed lists what differs between two revisions of the cluster's part; it is not nil.
+func Changed(old, now *configs.Cluster) []adminapi.ChangedPath {
+	changes := Diff(&configs.Edge{Cluster: *old}, &configs.Edge{Cluster: *now})
+	out := make([]adminapi.ChangedPath, 0, len(changes))
+	for i := range changes {
+		out = append(out, changedPath(&changes[i]))
+	}
+	return out
 }
 
 func null(v json.RawMessage) json.RawMessage {
