@@ -39,6 +39,15 @@ func newFailure(status int, body []byte) *failure {
 	return f
 }
 
+// unquoted is the text up to where it quotes something, as in "error parsing tool call: raw='{…}'": that is a model's output
+// or a prompt, and not for a log.
+func (f *failure) unquoted() string {
+	if i := strings.IndexAny(f.text, "\"'`{"); i >= 0 {
+		return strings.TrimRight(f.text[:i], ":= ")
+	}
+	return f.text
+}
+
 func (f *failure) says(text string) bool { return strings.Contains(f.text, text) }
 
 // notPulled: Ollama looks for the model before anything else.

@@ -142,7 +142,7 @@ func (r *run) fail(ctx context.Context, f *failure) adapter.End {
 	}
 	broke, err := r.w.Fail(p)
 	if broke && err == nil {
-		return adapter.End{Dispatched: adapter.DispatchedYes, Code: adapter.CodeBackendBroke, Message: "ollama broke off: " + f.text}
+		return adapter.End{Dispatched: adapter.DispatchedYes, Code: adapter.CodeBackendBroke, Message: "ollama broke off: " + f.unquoted()}
 	}
 	return r.ended(ctx, err)
 }
