@@ -236,7 +236,7 @@ func (p *tab) await(what, expression string) {
 // awaitText waits until the part of the page that a selector names has a text.
 func (p *tab) awaitText(selector, text string) {
 	p.t.Helper()
-	p.await(fmt.Sprintf("%s says %q", selector, text), fmt.Sprintf("document.querySelector(%q)?.innerText.includes(%q)", selector, text))
+	p.await(fmt.Sprintf("%s says %q", selector, text), fmt.Sprintf("document.querySelector(%q)?.innerText.replace(/\\s+/g, \" \").includes(%q)", selector, text))
 }
 
 // press presses the button with a name in the topmost dialog, or in the page if there is none.

@@ -7,12 +7,12 @@ export function diff(changes, label) {
   return el("div", { class: "plain", role: "region", "aria-label": label, tabindex: "0" },
     el("table", { class: "diff", "aria-label": label },
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Path"), el("th", { scope: "col" }, "Before"), el("th", { scope: "col" }, "After"))),
-      el("tbody", {}, ...changes.map((c) => el("tr", {}, el("th", { scope: "row" }, c.path), side("−", "old", c.old), side("+", "new", c.new))))));
+      el("tbody", {}, ...changes.map((c) => el("tr", {}, el("th", { scope: "row" }, el("span", { class: "any" }, c.path)), side("−", "old", c.old), side("+", "new", c.new))))));
 }
 
 function side(sign, kind, value) {
   if (value === null || value === undefined) return el("td", { class: "dim" }, kind === "old" ? "was not there" : "is gone");
-  return el("td", {}, el("span", { class: `value-${kind}` }, el("span", { class: "sign", "aria-hidden": "true" }, sign), " ", text(value)));
+  return el("td", {}, el("span", { class: `value-${kind} any` }, el("span", { class: "sign", "aria-hidden": "true" }, sign), " ", text(value)));
 }
 
 function text(value) {

@@ -10,7 +10,7 @@ export function leaseTable(open) {
     label: "Leases", sort: "id", key: (l) => l.id, open,
     empty: el("p", {}, "Nothing runs. A request that holds a slot is listed here."),
     columns: [
-      { id: "id", title: "Lease", value: (l) => l.id, text: (l) => String(l.id), number: true, first: "up" },
+      { id: "id", title: "Lease", value: (l) => l.id, find: (l) => String(l.id), text: (l) => String(l.id), number: true, first: "up" },
       { id: "request", title: "Request", value: (l) => l.request, text: (l) => l.request, opens: true, wide: true },
       { id: "age", title: "Runs", value: (l) => -l.granted_at_ms, text: (l, now) => span(now - l.granted_at_ms), number: true },
       { id: "provider", title: "Provider", value: (l) => l.provider, text: (l) => l.provider, wide: true },

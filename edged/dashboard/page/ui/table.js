@@ -8,7 +8,7 @@ const BEYOND = 6; // rows drawn above and below those in sight
 
 // Options: name (of the section), label (what it lists, plural), columns, key(row), open(row) if rows can be opened,
 // sort (a column's id, with - for descending), empty (a node, shown while there are no rows at all).
-// A column: id, title, value(row) to sort and filter by, text(row, now) or cell() → {node, update(row, now)}, number (right-aligned), class.
+// A column: id, title, value(row) to sort and filter by, find(row) to filter by something else, text(row, now) or cell() → {node, update(row, now)}, number (right-aligned), class.
 export class Table {
   #o;
   #all = [];
@@ -102,7 +102,7 @@ export class Table {
     if (this.#words.length > 0) {
       const columns = this.#o.columns.filter((c) => c.value);
       rows = rows.filter((r) => {
-        const text = columns.map((c) => c.value(r)).join("\n").toLowerCase();
+        const text = columns.map((c) => found(c, r)).join("\n").toLowerCase();
         return this.#words.every((w) => text.includes(w));
       });
     }
@@ -153,6 +153,7 @@ export class Table {
       if (wanted.has(k)) continue;
       this.#drawn.delete(k);
       this.#free.push(line);
+      line.tr.remove(); // at once, so that the others need not be moved and the focus does not go on to another row
     }
     let at = this.body.firstChild;
     for (const [k, i] of wanted) {
@@ -166,7 +167,6 @@ export class Table {
       if (line.tr === at) at = at.nextSibling;
       else this.body.insertBefore(line.tr, at);
     }
-    for (const line of this.#free) line.tr.remove();
     this.#free.length = Math.min(this.#free.length, 2 * BEYOND);
     height(this.before, from * this.#row);
     height(this.after, (n - to) * this.#row);
@@ -268,6 +268,12 @@ export class Table {
     if (top < this.view.scrollTop) this.view.scrollTop = top;
     else if (bottom > this.view.scrollTop + this.#height) this.view.scrollTop = bottom - this.#height;
   }
+}
+
+// found is what the filter finds a row by: its names, not its counts and times.
+function found(c, row) {
+  const v = c.find ? c.find(row) : c.value(row);
+  return typeof v === "string" ? v : "";
 }
 
 const classes = (c) => [`c-${c.id}`, c.number ? "number" : "", c.class ?? ""].filter(Boolean).join(" ");
