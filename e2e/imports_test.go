@@ -55,6 +55,7 @@ var arrows = map[string][]string{
 	"e2e/otlp":               {"..."},
 	"e2e/sim":                {"..."},
 	"e2e/wire":               {"..."},
+	"e2e/packages":           {"..."},
 
 	"e2e/backend/talk":              {"..."},
 	"noded/adapter/ollama/recorded": {}, // what tests replay
