@@ -84,7 +84,7 @@ func (g *globals) addresses() []string {
 
 // clientOf makes a client for edges at the addresses.
 func (g *globals) clientOf(c *cobra.Command, addresses ...string) (*adminapi.Client, error) {
-	o := adminapi.ClientOptions{Addresses: addresses, Token: g.token, Timeout: g.timeout}
+	o := adminapi.ClientOptions{Addresses: addresses, Token: g.token, Operator: g.operator(), Timeout: g.timeout}
 	if o.Token == "" {
 		o.Token = g.lookup("IOP_TOKEN")
 	}
