@@ -127,10 +127,25 @@ func (k *link) watch(stopped <-chan error) {
 				k.lose(fsm.ReasonHeartbeat, true, false)
 				continue
 			}
+			if k.revoked() {
+				k.lose(fsm.ReasonLinkLost, true, false)
+				continue
+			}
 			k.beat(true) // answered at once: the round trip
 			k.tend()
 		}
 	}
+}
+
+// revoked tells whether the token that the node proved itself with is no longer its. It is looked at with each heartbeat,
+// because there are many ways to replace a token (a refresh, a join token that was used, on any edge) and only one catalog.
+func (k *link) revoked() bool {
+	entry, known := k.links.o.Catalog.Node(k.node)
+	if !known || tokenMatches(k.token, entry.TokenSHA256) {
+		return false // a node that is gone from the configuration has its links fenced by the machine
+	}
+	k.links.o.Logger.Warn("link: the node's token was replaced, so the link is ended", "node", k.node, "generation", k.generation)
+	return true
 }
 
 // closed acts on the end of the node's frames.

@@ -1,6 +1,7 @@
 package nodelink
 
 import (
+	"crypto/sha256"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ type link struct {
 	node       fsm.NodeID
 	generation fsm.Generation
 	instance   uint64
+	token      [32]byte // SHA-256 of the one that it proved itself with
 	secret     []byte
 	version    string
 	platform   string
@@ -59,7 +61,7 @@ type link struct {
 
 func newLink(l *Links, reg *nodepb.Register, generation fsm.Generation, conn *controlConn, secret []byte) *link {
 	k := &link{
-		links: l, node: fsm.NodeID(reg.Node), generation: generation, instance: reg.Instance, secret: secret,
+		links: l, node: fsm.NodeID(reg.Node), generation: generation, instance: reg.Instance, token: sha256.Sum256([]byte(reg.Token)), secret: secret,
 		version: reg.Version, platform: reg.Platform, conn: conn,
 		queue: make(chan *nodepb.EdgeFrame, queueMax),
 		pong:  make(chan struct{}, 1), lost: make(chan struct{}), commanded: make(chan struct{}),

@@ -13,10 +13,16 @@ import (
 )
 
 // shelf is a Catalog whose revision moves.
-type shelf struct{ revision atomic.Uint64 }
+type shelf struct {
+	revision atomic.Uint64
+	replaced atomic.Bool // the node's token is another one now
+}
 
 func (s *shelf) Node(fsm.NodeID) (NodeEntry, bool) {
 	sum := sha256.Sum256([]byte("secret"))
+	if s.replaced.Load() {
+		sum = sha256.Sum256([]byte("another"))
+	}
 	n := s.revision.Load()
 	return NodeEntry{TokenSHA256: hex.EncodeToString(sum[:]), Revision: n, Payload: shelved(n)}, true
 }
@@ -163,5 +169,32 @@ func TestFenceTimeoutChanges(t *testing.T) {
 	e.SetFenceTimeout(time.Second)
 	if e.fenceTimeout.Load() != int64(time.Second) {
 		t.Error("it was not taken")
+	}
+}
+
+// A link does not outlive the token that it was made with: the machine fences it, and the node can't come back with it.
+func TestLinkEndsWithItsToken(t *testing.T) {
+	s := &shelf{}
+	e := startEdge(t, func(o *Options) { o.Catalog, o.HeartbeatInterval = s, 20*time.Millisecond })
+	r := dialRough(t, e)
+	a := r.begin()
+	r.saysReady(a)
+	await(t, "it is ready", func() bool { return len(e.Status()) == 1 && e.Status()[0].Ready })
+	s.replaced.Store(true)
+	await(t, "the link is gone", func() bool { return len(e.Status()) == 0 })
+	await(t, "the machine knows", func() bool {
+		e.y.mu.Lock()
+		defer e.y.mu.Unlock()
+		for _, cmd := range e.y.said {
+			if l, ok := cmd.(*fsm.LinkLost); ok && uint64(l.Generation) == a.GetGeneration() {
+				return true
+			}
+		}
+		return false
+	})
+	again := dialRough(t, e)
+	again.send(&nodepb.NodeFrame{Frame: &nodepb.NodeFrame_Register{Register: registration()}})
+	if f := again.next().GetRefused(); f.GetCode() != "wrong_token" {
+		t.Errorf("it comes back: %v", f)
 	}
 }

@@ -28,7 +28,7 @@ func (l *Links) check(reg *nodepb.Register) (NodeEntry, *nodepb.Refused) {
 		return NodeEntry{}, refuse("malformed", "the registration names no node or no instance, or too much", "use an unchanged noded of this project")
 	}
 	entry, known := l.o.Catalog.Node(fsm.NodeID(reg.Node))
-	right := tokenMatches(reg.Token, entry.TokenSHA256)
+	right := tokenMatches(sha256.Sum256([]byte(reg.Token)), entry.TokenSHA256)
 	switch {
 	case !known:
 		return entry, refuse("unknown_node", fmt.Sprintf("the configuration has no node %q", reg.Node),
@@ -47,8 +47,7 @@ func (l *Links) check(reg *nodepb.Register) (NodeEntry, *nodepb.Refused) {
 }
 
 // tokenMatches compares hashes in constant time.
-func tokenMatches(token, wantHex string) bool {
-	sum := sha256.Sum256([]byte(token))
+func tokenMatches(sum [32]byte, wantHex string) bool {
 	want, err := hex.DecodeString(strings.TrimSpace(wantHex))
 	if err != nil || len(want) != len(sum) {
 		want = make([]byte, len(sum))
