@@ -71,8 +71,16 @@ func showFrame(p *page, f *topFrame) {
 func liveWaiterTable(f *topFrame) *table {
 	t := &table{
 		columns: []column{
-			{name: "POS", right: true}, {name: "REQUEST"}, {name: "MODEL"}, {name: "CLASS"}, {name: "STATE"}, {name: "AGE", right: true},
-			{name: "ENDS IN", right: true}, {name: "EDGE", wide: true}, {name: "PRINCIPAL", wide: true}, {name: "WAITS FOR"},
+			{name: "POS", right: true},
+			{name: "REQUEST"},
+			{name: "MODEL"},
+			{name: "CLASS"},
+			{name: "STATE"},
+			{name: "AGE", right: true},
+			{name: "ENDS IN", right: true},
+			{name: "EDGE", wide: true},
+			{name: "PRINCIPAL", wide: true},
+			{name: "WAITS FOR"},
 		},
 		empty: "The queue is empty.",
 	}
@@ -91,8 +99,15 @@ func liveWaiterTable(f *topFrame) *table {
 func liveLeaseTable(f *topFrame) *table {
 	t := &table{
 		columns: []column{
-			{name: "LEASE", right: true}, {name: "REQUEST"}, {name: "MODEL"}, {name: "PROVIDER"}, {name: "NODE", wide: true}, {name: "CLASS"},
-			{name: "STATE"}, {name: "EDGE", wide: true}, {name: "AGE", right: true},
+			{name: "LEASE", right: true},
+			{name: "REQUEST"},
+			{name: "MODEL"},
+			{name: "PROVIDER"},
+			{name: "NODE", wide: true},
+			{name: "CLASS"},
+			{name: "STATE"},
+			{name: "EDGE", wide: true},
+			{name: "AGE", right: true},
 		},
 		empty: "No request holds a lease.",
 	}

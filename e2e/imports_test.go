@@ -81,7 +81,7 @@ var homes = map[string][]string{
 	"github.com/charmbracelet":              {"cli/top"},
 	"github.com/charmbracelet/x/term":       {"cli/top", "cli/top/terminal", "cli"},
 	"github.com/charmbracelet/x/vt":         {"cli/top/terminal"},
-	"github.com/creack/pty":                 {"cli/top/terminal"},
+	"github.com/creack/pty":                 {"cli/top/terminal", "~"},
 	"github.com/google/go-cmp":              {"~"},
 	"github.com/rogpeppe/go-internal":       {"~"},
 	"go.uber.org/goleak":                    {"~"},

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"strings"
@@ -55,6 +56,17 @@ func TestTop(t *testing.T) {
 	away := w.queue(ask{tag: "away", model: "ornith-fast"}, 1)
 	stays := w.queue(ask{tag: "stays", model: "m"}, 2)
 	waiting := w.waiters()
+
+	var one struct {
+		Providers, Nodes, Leases, Waiters, Members, Pulse []map[string]any
+	}
+	if err := json.Unmarshal([]byte(w.iopctl(0, "top", "-o", "json")), &one); err != nil {
+		t.Fatal(err)
+	}
+	if len(one.Providers) != 1 || len(one.Nodes) != 1 || len(one.Leases) != 1 || len(one.Waiters) != 2 || one.Waiters[0]["waits_for"] == "" || one.Members == nil || one.Pulse == nil {
+		t.Errorf("one picture: %+v", one)
+	}
+	wantWords(t, "one picture", w.iopctl(0, "top", "--once", "-o", "table"), "2 of 64 pending", waiting[0].Request, waiting[1].Request, lease.Request, "p1 is full")
 
 	x := openTop(t, 80, 24, "--edge", w.edge.admin, "--every", "250ms")
 	x.Await("iop edge-1 (leader, term", "queue ", " 2/64, 0 long", "in flight 1", "nodes 1/1", "live", "[1 Providers 1]", "2 Queue 2", "3 Leases 1", "> p1", "full", "1/1")

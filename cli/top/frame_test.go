@@ -17,12 +17,18 @@ func busyFrame() *adminapi.Frame {
 		AtMS: at, Edge: "edge-1", Version: "v1.2.3", Role: "leader", Leader: "edge-1", Term: 3, AppliedIndex: 4711, Revision: 7,
 		Actions: adminapi.ActionsAllowed, Queue: adminapi.Queue{Pending: 4, Max: 16, LongPending: 1},
 		Providers: []adminapi.Provider{
-			{ID: "gpu-1", Node: "rack-a", Type: "vllm", Connected: true, Status: "full", Health: "healthy", Enabled: true, Generation: 2,
-				Capacity: slots(4), InFlight: 4, LongCapacity: slots(2), LongInFlight: 1, Queued: 4, LongQueued: 1},
-			{ID: "gpu-2", Node: "rack-a", Type: "vllm", Connected: true, Status: "draining", Health: "healthy", Enabled: true, Draining: true,
-				Generation: 2, Capacity: slots(8), InFlight: 1},
-			{ID: "mac", Node: "desk", Type: "ollama", Connected: true, Status: "degraded", Health: "degraded", Enabled: true, Generation: 9,
-				Capacity: slots(1), Queued: 1, Priority: 5, Cause: "GET /api/tags: 502"},
+			{
+				ID: "gpu-1", Node: "rack-a", Type: "vllm", Connected: true, Status: "full", Health: "healthy", Enabled: true, Generation: 2,
+				Capacity: slots(4), InFlight: 4, LongCapacity: slots(2), LongInFlight: 1, Queued: 4, LongQueued: 1,
+			},
+			{
+				ID: "gpu-2", Node: "rack-a", Type: "vllm", Connected: true, Status: "draining", Health: "healthy", Enabled: true, Draining: true,
+				Generation: 2, Capacity: slots(8), InFlight: 1,
+			},
+			{
+				ID: "mac", Node: "desk", Type: "ollama", Connected: true, Status: "degraded", Health: "degraded", Enabled: true, Generation: 9,
+				Capacity: slots(1), Queued: 1, Priority: 5, Cause: "GET /api/tags: 502",
+			},
 			{ID: "spare", Node: "shed", Type: "openai", Status: "unavailable", Health: "offline", Enabled: true, Capacity: slots(0)},
 			{ID: "wide", Node: "rack-b", Type: "openai", Connected: true, Status: "available", Health: "healthy", Enabled: true, Generation: 1, InFlight: 12},
 		},

@@ -12,7 +12,6 @@ type scene struct {
 // glyphs are what is drawn with.
 type glyphs struct {
 	full, empty string // of a bar
-	long        string // the part of a bar that may be long
 	spark       []rune // low to high
 	more        string // something was cut
 	up, down    string // the order of a column

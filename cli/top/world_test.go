@@ -118,7 +118,10 @@ func start(t *testing.T, width, height int, first *adminapi.Frame, change ...fun
 	t.Cleanup(func() {
 		stop()
 		select {
-		case <-r.end:
+		case err := <-r.end:
+			if err != nil {
+				t.Errorf("the view ends with %v", err)
+			}
 		case <-time.After(20 * time.Second):
 			t.Error("the view does not end")
 		}
