@@ -62,10 +62,17 @@ func TestMetricsOfARealEdge(t *testing.T) {
 		parts []string
 		want  float64
 	}{
-		{"iop_ready", nil, 1}, {"iop_has_leader", nil, 1}, {"iop_storage_failed", nil, 0}, {"iop_cluster_voters", nil, 1},
-		{"iop_queue_max", nil, 32}, {"iop_config_refreshes_total", []string{`result="applied"`}, 1},
-		{"iop_admin_changes_total", []string{`change="refresh"`, `result="done"`}, 1}, {"iop_leases", nil, 0}, {"iop_model_available", []string{`"m"`}, 1},
-		{"iop_sessions", nil, 1}, {"iop_provider_enabled", nil, 1},
+		{"iop_ready", nil, 1},
+		{"iop_has_leader", nil, 1},
+		{"iop_storage_failed", nil, 0},
+		{"iop_cluster_voters", nil, 1},
+		{"iop_queue_max", nil, 32},
+		{"iop_config_refreshes_total", []string{`result="applied"`}, 1},
+		{"iop_admin_changes_total", []string{`change="refresh"`, `result="done"`}, 1},
+		{"iop_leases", nil, 0},
+		{"iop_model_available", []string{`"m"`}, 1},
+		{"iop_sessions", nil, 1},
+		{"iop_provider_enabled", nil, 1},
 	} {
 		if got := w.metric(fact.name, fact.parts...); got != fact.want {
 			t.Errorf("%s %v = %v, want %v", fact.name, fact.parts, got, fact.want)
@@ -94,9 +101,14 @@ func TestHostileClientsAddNoSeries(t *testing.T) {
 			"X-Iop-Operator": {text()}, "Forwarded": {"for=" + text()},
 		}
 		for _, a := range []ask{
-			{model: text(), token: "key"}, {tag: text(), token: "key", key: text(), header: h}, {token: text()},
-			{path: "/v1/" + text(), token: "key"}, {path: "/v1/responses", model: text(), token: "key"}, {body: []byte("{" + text()), token: "key"},
-			{path: "/v1/messages", model: text(), token: "key"}, {model: "provider:" + text(), token: "key"},
+			{model: text(), token: "key"},
+			{tag: text(), token: "key", key: text(), header: h},
+			{token: text()},
+			{path: "/v1/" + text(), token: "key"},
+			{path: "/v1/responses", model: text(), token: "key"},
+			{body: []byte("{" + text()), token: "key"},
+			{path: "/v1/messages", model: text(), token: "key"},
+			{model: "provider:" + text(), token: "key"},
 		} {
 			w.ask(a)
 		}
