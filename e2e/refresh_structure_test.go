@@ -34,7 +34,6 @@ func structure() map[string]struct {
 		"edge.control_plane.address":       {"plane:9000", "edge.control_plane.address"},
 		"edge.link.heartbeat_ms":           {700, "edge.link.heartbeat_ms"},
 		"nodes[0].alias":                   {"another name", "nodes[n1].alias"},
-		"nodes[0].token_hash_sha256":       {sha("another"), "nodes[n1].token_hash_sha256"},
 		"nodes[0].adapters[0].base_url":    {"http://127.0.0.1:1/v1", "nodes[n1].adapters[a-p1].base_url"},
 		"nodes[0].adapters[2]":             {map[string]any{"id": "a-new", "type": "demo"}, "nodes[n1].adapters[a-new]"},
 		"nodes[0].providers[0].type":       {"vllm", "nodes[n1].providers[p1].type"},

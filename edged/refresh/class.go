@@ -44,7 +44,7 @@ var rules = []rule{
 	{at: "nodes[]", class: RestartRequired, fresh: true},
 	{at: "nodes[].id", class: RestartRequired},
 	{at: "nodes[].alias", class: RestartRequired},
-	{at: "nodes[].token_hash_sha256", class: RestartRequired},
+	{at: "nodes[].token_hash_sha256", class: Live}, // links that were made with the old token end (nodelink)
 	{at: "nodes[].adapters", class: RestartRequired, below: true},
 	{at: "nodes[].runtime", class: Live, below: true}, // legacy: nobody reads it
 

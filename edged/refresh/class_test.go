@@ -93,7 +93,7 @@ func TestTheTable(t *testing.T) {
 		"nodes[].providers[].capabilities", "nodes[].providers[].capacity", "nodes[].providers[].long_context_capacity", "nodes[].providers[].priority",
 		"nodes[].providers[].enabled", "nodes[].providers[].health_check", "nodes[].providers[].health_check.path",
 		"nodes[].providers[].health_check.interval_ms", "nodes[].providers[].models", "nodes[].providers[].context_window_tokens",
-		"nodes[].providers[].total_context_tokens", "nodes[].runtime.concurrency",
+		"nodes[].providers[].total_context_tokens", "nodes[].runtime.concurrency", "nodes[].token_hash_sha256",
 	}
 	for leaf := range schema() {
 		class, _ := newClasses().of(leaf)
