@@ -16,7 +16,7 @@ import (
 func sample() *Request {
 	return &Request{
 		Method: "POST", Path: "/v1/a%2Fb?c=d", Run: 7, Lease: 8, Generation: 9, Kind: KindTunnel, Provider: "p", Adapter: "a",
-		Served: "org/model: x", TimeoutMS: 1500, Trace: "00-1-2-01",
+		Served: "org/model: x", TimeoutMS: 1500, Trace: "00-1-2-01", ID: "req_1",
 		Header: http.Header{
 			"Accept": {"*/*"}, "X-Two": {"1", "2"}, "X-Empty": {""}, "Connection": {"x"}, "Iop-Run": {"99"}, "Bad Name": {"x"},
 			"X-Split": {"a\r\nIop-Run: 99"},
@@ -51,6 +51,22 @@ func TestRequestComesBack(t *testing.T) {
 		if rest, _ := io.ReadAll(br); string(rest) != "body" {
 			t.Errorf("%s: %q is left", name, rest)
 		}
+	}
+}
+
+// What an edge to come adds is passed over, and not taken for the client's.
+func TestUnknownFieldOfOursIsPassedOver(t *testing.T) {
+	b, err := AppendRequest(nil, sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.Replace(b, []byte("Iop-Kind:"), []byte("Iop-To-Come: 1\r\nIop-Kind:"), 1)
+	var got Request
+	if err := ReadRequest(bufio.NewReader(bytes.NewReader(b)), &got); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(travels, got.Header); d != "" || got.Kind != KindTunnel {
+		t.Error(d, got.Kind)
 	}
 }
 
