@@ -31,8 +31,11 @@ func newFeigned(t *testing.T, whole func() adminapi.Frame) *feigned {
 	mux.HandleFunc("/live", f.live)
 	mux.HandleFunc("/requests/{id}", func(w http.ResponseWriter, r *http.Request) { writeAs(w, feignedRequest(r.PathValue("id"))) })
 	mux.HandleFunc("/config/history", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `{"revisions":[{"revision":2,"time":%q,"edge":%q,"source":"refresh","changes":[{"path":%q,"old":1,"new":%q}]}]}`,
-			time.Now().Format(time.RFC3339), hostile, hostile, hostile)
+		name, _ := json.Marshal(hostile)
+		writeAs(w, adminapi.ConfigHistory{Revisions: []adminapi.ConfigRevision{{
+			Revision: 2, Time: time.Now(), Edge: hostile, Source: hostile, ChangesLeft: 3,
+			Changes: []adminapi.ChangedPath{{Path: hostile, Old: json.RawMessage("1"), New: name}},
+		}}})
 	})
 	mux.HandleFunc("/usage", func(w http.ResponseWriter, _ *http.Request) {
 		writeAs(w, adminapi.UsageReport{By: []string{"principal"}, Rows: []adminapi.UsageRow{{Principal: hostile, Requests: 3, Prompt: 5, Completion: 7}}})

@@ -62,8 +62,8 @@ func TestScreenshots(t *testing.T) {
 	p.do(`[...document.querySelectorAll("#queue tbody:not(.spacer) tr")].at(-8)?.querySelector(".open").click()`)
 	p.awaitText("dialog", "What has to happen")
 	p.shoot(filepath.Join(dir, "dashboard-why.png"))
-	for name, view := range map[string]string{"dashboard-usage": "Usage", "dashboard-configuration": "Configuration", "dashboard-cluster": "Cluster"} {
-		p := c.open(t, w.edge.admin, screen{width: 1440, height: 720})
+	for name, view := range map[string]string{"dashboard-usage": "Usage", "dashboard-configuration": "Configuration"} {
+		p := c.open(t, w.edge.admin, screen{width: 1440, height: 440})
 		p.signIn(adminToken)
 		p.live()
 		p.press(view)
@@ -107,6 +107,15 @@ func newShowWorld(t *testing.T) *world {
 		{model: "ornith:35b", tokens: "key-chat", clients: 14}, {model: "ornith:35b", tokens: "key-research", clients: 6, long: true},
 		{model: "ornith-fast", tokens: "key-chat", clients: 8}, {model: "embed-small", tokens: "key-batch", clients: 3}, {model: "coder", tokens: "key-ci", clients: 5},
 	})
+	admin := locked(w)
+	l.providers[4].capacity, l.providers[0].priority = 6, 1
+	l.queue = 256
+	if r, err := admin.Refresh(t.Context(), adminapi.RefreshRequest{File: l.edgeFile("edge-1", w.dataDir())}); err != nil || r.Result != adminapi.RefreshApplied {
+		t.Fatalf("%+v %v", r, err)
+	}
+	if _, err := admin.Drain(t.Context(), adminapi.Drain{Provider: "gpu-2-vllm", On: true}); err != nil {
+		t.Fatal(err)
+	}
 	return w
 }
 

@@ -60,8 +60,11 @@ export class Revisions {
 
 function item(r, newest) {
   const changes = r.changes ?? [];
+  const left = r.changes_left ?? 0;
   const title = el("summary", {}, el("b", {}, `Revision ${r.revision}`), newest ? el("span", { class: "badge" }, "in effect") : null, " ", moment(Date.parse(r.time)),
     el("span", { class: "dim" }, ` ${sources[r.source] ?? r.source}${r.edge ? ` on ${r.edge}` : ""}`),
-    el("span", { class: "dim" }, changes.length > 0 ? ` · ${many(changes.length, "change")}` : ""));
-  return el("li", {}, el("details", { open: newest && changes.length > 0 }, title, changes.length > 0 ? diff(changes, `Changes of revision ${r.revision}`) : el("p", { class: "dim" }, r.source === "start" ? "What was there when the edge started: there is nothing older to compare it with." : "Nothing is known of what it changed.")));
+    el("span", { class: "dim" }, changes.length > 0 ? ` · ${many(changes.length + left, "change")}` : ""));
+  const body = changes.length > 0 ? [diff(changes, `Changes of revision ${r.revision}`), left > 0 ? el("p", { class: "dim" }, `… and ${many(left, "other change")}.`) : null]
+    : [el("p", { class: "dim" }, r.changes ? "It changed nothing that is in effect here." : "The first that this edge saw since its start: it knows of nothing older to compare it with.")];
+  return el("li", {}, el("details", { open: newest && changes.length > 0 }, title, ...body.filter(Boolean)));
 }
