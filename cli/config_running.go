@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,15 +15,18 @@ import (
 
 func newConfigShow(g *globals) *cobra.Command {
 	var o offlineOptions
+	var revision uint64
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "Show the configuration that is in effect",
 		Long: `Show the cluster part of the configuration that is in effect, with the keys of the edge file and all defaults filled in.
 What an edge was started with and what is in effect may differ after a refresh: 'iopctl config diff' shows how.`,
-		Example: "  iopctl config show -o yaml\n  iopctl config show --data-dir ./data/edge-1",
-		Args:    exactly(0),
+		Example: `  iopctl config show -o yaml
+  iopctl config show --revision 6 > before.yaml      # one of those that 'iopctl config history' lists, while it is kept
+  iopctl config show --data-dir ./data/edge-1`,
+		Args: exactly(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			running, err := g.config(c, o.dataDir)
+			running, err := g.config(c, o.dataDir, revision)
 			if err != nil {
 				return err
 			}
@@ -36,11 +38,13 @@ What an edge was started with and what is in effect may differ after a refresh: 
 		},
 	}
 	o.register(c)
+	c.Flags().Uint64Var(&revision, "revision", 0, "that of this `revision`, 0 = the one in effect")
+	c.MarkFlagsMutuallyExclusive("revision", "data-dir")
 	return c
 }
 
 // config asks for the running configuration, or reads it from a stopped replica's files.
-func (g *globals) config(c *cobra.Command, dataDir string) (*adminapi.Config, error) {
+func (g *globals) config(c *cobra.Command, dataDir string, revision uint64) (*adminapi.Config, error) {
 	if dataDir != "" {
 		m, _, err := storage.Inspect(dataDir)
 		if err != nil {
@@ -53,12 +57,15 @@ func (g *globals) config(c *cobra.Command, dataDir string) (*adminapi.Config, er
 		return nil, err
 	}
 	defer client.Close()
+	if revision > 0 {
+		return client.ConfigAt(c.Context(), revision)
+	}
 	return client.Config(c.Context())
 }
 
 // configText is the document as people write it.
 func configText(running *adminapi.Config) ([]byte, error) {
-	head := fmt.Sprintf("# The cluster part in effect: revision %d.\n", running.Revision)
+	head := fmt.Sprintf("# The cluster part of the configuration: revision %d.\n", running.Revision)
 	if len(running.Document) == 0 || bytes.Equal(running.Document, []byte("null")) {
 		return []byte(head + "# No configuration was applied yet.\n"), nil
 	}
@@ -134,37 +141,4 @@ func showDiff(p *page, r *adminapi.RefreshReport, given string) {
 		}
 		p.line("%d %s from revision %d", len(r.ChangedPaths), differences, r.Revision)
 	}
-}
-
-func newConfigHistory(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "history",
-		Short: "Show the last revisions of the configuration",
-		Long: `Show the revisions of the configuration that the edge has seen since it was started, at most 100, the newest first. SOURCE
-tells what brought a revision: start (the file that an edge was started with), refresh, signal (SIGHUP), or other: another edge.`,
-		Args: exactly(0),
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := g.client(c)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			h, err := client.ConfigHistory(c.Context())
-			if err != nil {
-				return err
-			}
-			return g.print(c, h, func(p *page) { p.table(historyTable(h)) })
-		},
-	}
-}
-
-func historyTable(h *adminapi.ConfigHistory) *table {
-	t := &table{
-		columns: []column{{name: "REVISION", right: true}, {name: "INDEX", right: true}, {name: "TIME"}, {name: "EDGE"}, {name: "SOURCE"}},
-		empty:   "No configuration was applied yet.",
-	}
-	for _, r := range h.Revisions {
-		t.rows = append(t.rows, cells(r.Revision, r.Index, r.Time.Format(time.RFC3339), r.Edge, r.Source))
-	}
-	return t
 }

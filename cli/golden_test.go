@@ -50,9 +50,9 @@ func goldens() map[string][]string {
 		"models show":       {"models show both"},
 		"refresh":           {"refresh --dry-run"},
 		"config validate":   {"config validate TMP/edge.yaml"},
-		"config show":       {"config show"},
+		"config show":       {"config show", "config show --revision 6"},
 		"config diff":       {"config diff"},
-		"config history":    {"config history"},
+		"config history":    {"config history", "config history 7"},
 		"config schema":     {"config schema --kind node -o table"},
 		"tokens new":        {"tokens new"},
 		"tokens hash":       {"tokens hash secret"},
@@ -143,6 +143,9 @@ func goldenRun(t *testing.T, path, line, edge string, paths *strings.Replacer) s
 			shape := cli.Shape(path)
 			if line == "requests explain" {
 				shape = cli.Shape(path + " (without a request)")
+			}
+			if line == "config history 7" {
+				shape = cli.Shape("config history (with a revision)")
 			}
 			for part := range strings.SplitSeq(oneByLine(r, out.String()), "\x00") {
 				holdShape(t, r, part, shape)
@@ -334,10 +337,13 @@ func goldenEdge(t *testing.T) string {
 			answer = report(map[string]string{"true": "dry_run", "false": "applied"}[r.URL.Query().Get("dry_run")], "")
 		case strings.HasSuffix(r.URL.Path, "/join"):
 			answer = `{"node":"studio","ttl_ms":3600000,"url":"http://gw1:8080","install_sh_sha256":"","install_ps1_sha256":"","plaintext":true,"builds":[],"problem":"edge.bootstrap.artifact_dir is not set"}`
+		case r.URL.Path == "/config/history/6":
+			answer = `{"revision":6,"document":{"models":[]}}`
 		case r.URL.Path == "/config":
 			answer = `{"revision":7,"document":{"models":[{"id":"m"}]}}`
 		case r.URL.Path == "/config/history":
-			answer = `{"revisions":[{"revision":7,"index":9,"time":"2026-01-31T15:04:05Z","edge":"edge-1","source":"refresh"}]}`
+			answer = `{"revisions":[{"revision":7,"index":9,"time":"2026-01-31T15:04:05Z","edge":"edge-1","source":"refresh",` +
+				`"changes":[{"path":"nodes[studio].providers[mac].capacity","old":2,"new":4,"class":"live"}]}]}`
 		case r.URL.Path == "/usage":
 			answer = `{"by":["day","principal","token","model","provider"],"from":"","to":"","rows":[{"day":"2026-01-31","principal":"ann","token":"laptop","model":"m","provider":"mac",` +
 				`"requests":3,"aborted":1,"untold":0,"prompt_tokens":100,"completion_tokens":50,"cached_tokens":10,"reasoning_tokens":0}]}`

@@ -40,7 +40,9 @@ func TestStatusSaysWhatToLookAt(t *testing.T) {
 	}{
 		{"all is well", map[string]string{"/status": statusOf("e1", well)}, nil},
 		{"no leader", map[string]string{"/status": `{"edge":"e1","role":"candidate","leader":"",` + well + `}`}, []string{"There is no leader", "-> iopctl cluster members"}},
-		{"a silent replica", map[string]string{"/status": statusOf("e1", well), "/cluster": `{"members":[{"id":"e1","voter":true,"role":"leader"},{"id":"e2","voter":true}]}`},
+		{"a silent replica", map[string]string{
+			"/status": statusOf("e1", well), "/cluster": `{"members":[{"id":"e1","voter":true,"role":"leader"},{"id":"e2","voter":true}]}`,
+		},
 			[]string{"No answer from e2, of 2 replicas"}},
 		{"a full queue", map[string]string{"/status": statusOf("e1", `"queue":{"pending":16,"max":16},"providers":[],"links":[]`)}, []string{"The queue is full: what comes beyond 16"}},
 		{"a queue that fills", map[string]string{"/status": statusOf("e1", `"queue":{"pending":13,"max":16},"providers":[],"links":[]`)}, []string{"nearly full"}},

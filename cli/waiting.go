@@ -113,7 +113,7 @@ func explainCommand(request string) string {
 func showGroups(p *page, groups []waitGroup) {
 	for i := range groups {
 		w := &groups[i]
-		p.line("%s for model %s (%s): number %d in the queue%s, for %s.", waiters(w.Count), w.Model, w.Class, w.Position, first(w), span(w.OldestMS))
+		p.line("%s for model %s (%s), %s is number %d in the queue; %s.", waiters(w.Count), w.Model, w.Class, w.First, w.Position, oldest(w))
 		for _, c := range w.Candidates {
 			p.line("  %s on %s %s: %s.", c.Provider, orDash(c.Node), condition(c.Reason), c.Needed)
 		}
@@ -130,11 +130,11 @@ func waiters(n int) string {
 	return fmt.Sprintf("%d requests wait", n)
 }
 
-func first(w *waitGroup) string {
+func oldest(w *waitGroup) string {
 	if w.Count == 1 {
-		return ", " + w.First
+		return "for " + span(w.OldestMS)
 	}
-	return " and on, the first is " + w.First
+	return "the oldest for " + span(w.OldestMS)
 }
 
 // because is why a group waits, in one line.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,16 +30,17 @@ type place struct {
 	id   string
 	kind configs.ProviderType // if its models don't tell
 	name string               // for people
+	url  string               // up to and with /v1; "" = that of the port
 }
 
 // places are those of this machine, without our own ports.
 func places(taken ...int) []place {
 	all := []place{
-		{11434, "ollama", configs.ProviderOllama, "Ollama"},
-		{8080, "local-8080", configs.ProviderOpenAI, "OpenAI-compatible server"},
-		{8081, "local-8081", configs.ProviderOpenAI, "OpenAI-compatible server"},
-		{8000, "local-8000", configs.ProviderOpenAI, "OpenAI-compatible server"},
-		{1234, "lmstudio", "lmstudio", "LM Studio"},
+		{port: 11434, id: "ollama", kind: configs.ProviderOllama, name: "Ollama"},
+		{port: 8080, id: "local-8080", kind: configs.ProviderOpenAI, name: anyServer},
+		{port: 8081, id: "local-8081", kind: configs.ProviderOpenAI, name: anyServer},
+		{port: 8000, id: "local-8000", kind: configs.ProviderOpenAI, name: anyServer},
+		{port: 1234, id: "lmstudio", kind: "lmstudio", name: "LM Studio"},
 	}
 	var out []place
 	for _, p := range all {
@@ -53,10 +55,26 @@ func places(taken ...int) []place {
 	return out
 }
 
+const anyServer = "OpenAI-compatible server"
+
+// named looks at the places that were named. One that does not answer is an error: somebody counts on it.
+func named(ctx context.Context, urls []string) ([]found, error) {
+	list := make([]place, len(urls))
+	for i, u := range urls {
+		list[i] = place{id: fmt.Sprintf("backend-%d", i+1), kind: configs.ProviderOpenAI, name: anyServer, url: u}
+	}
+	out := detect(ctx, list)
+	for _, p := range list {
+		if !slices.ContainsFunc(out, func(f found) bool { return f.id == p.id }) {
+			return nil, fault("start it, and see that GET "+p.url+"/models lists models", "no backend with models answers at %s", p.url)
+		}
+	}
+	return out, nil
+}
+
 // found is a backend that answered.
 type found struct {
 	place
-	url    string // up to and with /v1
 	models []string
 }
 
@@ -94,7 +112,10 @@ type modelList struct {
 
 // look asks one place; nil = nothing there that we could use.
 func look(ctx context.Context, client *http.Client, p place) *found {
-	f := &found{place: p, url: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)) + "/v1"}
+	f := &found{place: p}
+	if f.url == "" {
+		f.url = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)) + "/v1"
+	}
 	list, err := fetchModels(ctx, client, f.url+"/models")
 	if err != nil {
 		return nil
@@ -105,6 +126,8 @@ func look(ctx context.Context, client *http.Client, p place) *found {
 			f.kind, f.name = "llamacpp", "llama.cpp"
 		case "vllm":
 			f.kind, f.name = "vllm", "vLLM"
+		case "library":
+			f.kind, f.name = configs.ProviderOllama, "Ollama"
 		}
 		if usable(m.ID) && len(f.models) < detectModelsMax {
 			f.models = append(f.models, m.ID)

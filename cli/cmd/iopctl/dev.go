@@ -40,6 +40,11 @@ func dev(ctx context.Context, o cli.DevOptions) error {
 	if o.Detect {
 		backends = detect(ctx, places(o.Port, o.AdminPort))
 	}
+	others, err := named(ctx, o.Backends)
+	if err != nil {
+		return err
+	}
+	backends = append(backends, others...)
 	file, err := h.loadEdge(h.edgeText(o.Port, o.AdminPort, configs.HashToken(token), backends), os.LookupEnv)
 	if err != nil {
 		return err

@@ -29,8 +29,8 @@ func TestFilesOfDev(t *testing.T) {
 	}
 	odd := `we: "ird" {name} # 맥 $HOME`
 	backends := []found{
-		{place{11434, "ollama", configs.ProviderOllama, "Ollama"}, "http://127.0.0.1:11434/v1", []string{"llama3.2:1b", odd}},
-		{place{8081, "local-8081", "llamacpp", "llama.cpp"}, "http://127.0.0.1:8081/v1", []string{"llama3.2:1b"}},
+		{place{11434, "ollama", configs.ProviderOllama, "Ollama", "http://127.0.0.1:11434/v1"}, []string{"llama3.2:1b", odd}},
+		{place{8081, "local-8081", "llamacpp", "llama.cpp", "http://127.0.0.1:8081/v1"}, []string{"llama3.2:1b"}},
 	}
 	e, err := h.loadEdge(h.edgeText(0, 0, configs.HashToken(token), backends), nil)
 	if err != nil {
