@@ -23,7 +23,13 @@ export function plain(label, heads, rows) {
   return el("div", { class: "plain", role: "region", "aria-label": label, tabindex: "0" },
     el("table", { "aria-label": label },
       el("thead", {}, el("tr", {}, ...heads.map((h) => el("th", { scope: "col" }, h)))),
-      el("tbody", {}, ...rows.map((cells) => el("tr", {}, ...cells.map((c) => el("td", {}, typeof c === "string" && c.length > 16 ? el("span", { class: "any" }, c) : c)))))));
+      el("tbody", {}, ...rows.map((cells) => el("tr", {}, ...cells.map(cell))))));
+}
+
+// cell keeps a short text in one line, and breaks a long one wherever it must.
+function cell(c) {
+  if (typeof c !== "string") return el("td", {}, c);
+  return c.length > 16 ? el("td", {}, el("span", { class: "any" }, c)) : el("td", { class: "short" }, c);
 }
 
 // command shows what is to be typed.
