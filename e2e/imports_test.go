@@ -73,6 +73,7 @@ var homes = map[string][]string{
 	"go.opentelemetry.io/otel":            {"proto/spans"},
 	"go.opentelemetry.io/proto/otlp":      {"e2e/otlp"},
 	"github.com/prometheus/client_golang": {"edged/metrics"},
+	"github.com/prometheus/client_model":  {"edged/metrics"},
 	"go.yaml.in/yaml/v3":                  {"configs"},
 	// e2e: its Linux tests stand between a process and its disk (seccomp), for which syscall has too little.
 	"golang.org/x/sys": {"storage", "noded", "noded/adapter", "noded/adapter/cli", "noded/service", "edged/cmd/edged", "noded/cmd/noded", "cli", "e2e"},

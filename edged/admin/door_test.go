@@ -37,8 +37,8 @@ func everything(w *world, log io.Writer) func(*admin.Options) {
 		o.AddJoin = func(context.Context, adminapi.JoinRequest) (*adminapi.JoinOffer, error) {
 			return &adminapi.JoinOffer{}, nil
 		}
-		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "iop_up 1") })
-		o.Page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "the page") })
+		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "iop_up 1\n") })
+		o.Page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the page\n") })
 		o.Token, o.ViewToken = adminToken, viewToken
 		o.Logger = slog.New(slog.NewJSONHandler(log, nil))
 	}

@@ -261,7 +261,7 @@ func TestViewerThatDoesNotRead(t *testing.T) {
 	if err := conn.(*net.TCPConn).SetReadBuffer(1024); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(conn, "GET /live?every=250 HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+	_, _ = fmt.Fprintf(conn, "GET /live?every=250 HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
 	frames, ended := watchFeed(t.Context(), t, adminapi.ClientOptions{Addresses: []string{s.URL}})
 	var p adminapi.Picture
 	for range 5 {
@@ -313,7 +313,7 @@ func TestLiveViewersAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		open = append(open, conn)
-		fmt.Fprintf(conn, "GET /live?every=10000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+		_, _ = fmt.Fprintf(conn, "GET /live?every=10000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
 			t.Fatalf("%q, %v", line, err)
 		}
@@ -384,5 +384,7 @@ func TestLiveMembersComeLater(t *testing.T) {
 	leave()
 	for range frames {
 	}
-	<-ended
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v", err)
+	}
 }
