@@ -112,7 +112,7 @@ func TestConfig(t *testing.T) {
 	if back, err := configs.ParseCluster(c.Document); err != nil || len(back.Nodes) == 0 {
 		t.Errorf("%v", err)
 	}
-	if body := get(t, s, "/config/history", 200); strings.TrimSpace(string(body)) != `{"revisions":[{"revision":2,"index":9,"time":"1970-01-01T00:00:01Z","edge":"e","source":"refresh"}]}` {
+	if body := get(t, s, "/config/history", 200); strings.TrimSpace(string(body)) != `{"revisions":[{"revision":2,"index":9,"time":"1970-01-01T00:00:01Z","edge":"e","source":"refresh","changes":null}]}` {
 		t.Errorf("%s", body)
 	}
 	empty := serve(t, newWorld(t), nil)
