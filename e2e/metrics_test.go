@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"iop/cli"
 	"iop/e2e/backend"
 	"iop/edged/metrics"
 )
@@ -164,4 +167,64 @@ func TestDroppedNamesTakeTheirSeries(t *testing.T) {
 	}
 	w.apply(func(l *layout) { delete(l.models, "ornith-fast") })
 	await(t, "the series of the dropped model are gone", func() bool { return !shows() })
+}
+
+// TestAlertsNameCommandsThatExist: what an alert or the documentation of metrics says to type is a command of iopctl.
+func TestAlertsNameCommandsThatExist(t *testing.T) {
+	t.Parallel()
+	text := metrics.Document() + readText(t, filepath.Join(watching, "rules.yaml"))
+	commands := map[string]bool{}
+	for _, m := range regexp.MustCompile(`iopctl(?: --edge \{\{[^}]*\}\}| --edge [A-Z:]+)?((?: [a-z]+)+)`).FindAllStringSubmatch(text, -1) {
+		commands[strings.TrimSpace(m[1])] = true
+	}
+	if len(commands) < 15 {
+		t.Fatalf("only %d commands found", len(commands))
+	}
+	for c := range commands {
+		words := strings.Fields(c)
+		var help strings.Builder
+		run := func(n int) bool {
+			help.Reset()
+			code := cli.Run(t.Context(), cli.Deps{}, append(slices.Clone(words[:n]), "--help"), strings.NewReader(""), &help, &help)
+			return code == 0 && strings.Contains(help.String(), "iopctl "+strings.Join(words[:n], " "))
+		}
+		// Behind a command the sentence may go on: a group has to be followed by one of its commands.
+		group := run(1) && strings.Contains(help.String(), "Available Commands") || strings.Contains(help.String(), "Commands:")
+		switch {
+		case !run(1):
+			t.Errorf("there is no command %q", "iopctl "+c)
+		case group && (len(words) < 2 || !run(2)):
+			t.Errorf("there is no command %q", "iopctl "+c)
+		}
+	}
+}
+
+// TestMetricsOfACluster: what a single edge does not have.
+func TestMetricsOfACluster(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, backend.Options{})
+	c := newCluster(t, shared(b, 2), 3, (*cluster).secure)
+	leader := c.leader()
+	w := c.at(leader)
+	w.iopctl(0, "cluster", "verify")
+	for name, want := range map[string]float64{
+		"iop_cluster_members": 3, "iop_cluster_voters": 3, "iop_digest_mismatched_replicas": 0, "iop_leader": 1,
+	} {
+		if got := w.metric(name); got != want {
+			t.Errorf("%s = %v, want %v", name, got, want)
+		}
+	}
+	if w.metric("iop_digest_checks_total", `verdict="same"`) != 1 || w.metric("iop_digest_check_timestamp_seconds") <= 0 {
+		t.Error("the leader does not tell that it compared the replicas")
+	}
+	if left := w.metric("iop_certificate_expiry_seconds", `certificate="edge"`); left <= 0 {
+		t.Errorf("the certificate ends in %v s", left)
+	}
+	await(t, "both others answer", func() bool { return w.metric("iop_peer_up") == 2 })
+	lost := c.followers()[0]
+	c.kill(lost)
+	await(t, "the one that was killed does not answer", func() bool { return w.metric("iop_peer_up", `"`+c.id(lost)+`"`) == 0 })
+	if w.metric("iop_has_leader") != 1 {
+		t.Error("two of three have no leader")
+	}
 }

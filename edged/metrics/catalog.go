@@ -128,7 +128,7 @@ var rooms = [...]room{
 		{nameLogWritten, counter, "", "Bytes in them.", ""},
 		{nameQueuedBytes, gauge, "", "Bytes of commands whose outcome is not known yet.", ""},
 		{nameOverloaded, counter, "", "Commands refused because too much waited for the log.", "Clients got 503 `overloaded`. See `iop_commit_seconds`."},
-		{nameWatchMissed, counter, "", "Effects that observers (iopctl watch, the live feed) missed because they read too slowly.", "Nothing is lost but their view; they read the state anew."},
+		{nameWatchMissed, counter, "", "Effects that observers (iopctl leases watch, the live feed) missed because they read too slowly.", "Nothing is lost but their view; they read the state anew."},
 		{nameStorageFailed, gauge, "", "1 if the log of this replica failed: it admits nothing and is about to end.", "The edge's log has the cause and a cure."},
 		{nameDiskFree, gauge, "", "Bytes that are free for the edge on the disk of edge.data_dir; absent if the system does not tell.", "Make room before it is 0: a replica that can't write ends."},
 		{nameDiskSize, gauge, "", "Size of the disk of edge.data_dir; absent if the system does not tell.", ""},
