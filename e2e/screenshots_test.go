@@ -104,8 +104,11 @@ func newShowWorld(t *testing.T) *world {
 	}
 	awaitLinked(w, len(l.nodes())-1)
 	loadOf(w, []demand{
-		{model: "ornith:35b", tokens: "key-chat", clients: 14}, {model: "ornith:35b", tokens: "key-research", clients: 6, long: true},
-		{model: "ornith-fast", tokens: "key-chat", clients: 8}, {model: "embed-small", tokens: "key-batch", clients: 3}, {model: "coder", tokens: "key-ci", clients: 5},
+		{model: "ornith:35b", tokens: "key-chat", clients: 14},
+		{model: "ornith:35b", tokens: "key-research", clients: 6, long: true},
+		{model: "ornith-fast", tokens: "key-chat", clients: 8},
+		{model: "embed-small", tokens: "key-batch", clients: 3},
+		{model: "coder", tokens: "key-ci", clients: 5},
 	})
 	admin := locked(w)
 	l.providers[4].capacity, l.providers[0].priority = 6, 1
