@@ -76,7 +76,7 @@ func await(t *testing.T, what string, so func() (bool, string)) {
 // tempDir is like t.TempDir, but others may look into it, as those whom the tests become do.
 func tempDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "iop-packages-")
+	dir, err := os.MkdirTemp("", "iop-packages-") //nolint:usetesting // whose directory is closed to others
 	if err != nil {
 		t.Fatal(err)
 	}
