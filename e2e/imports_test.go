@@ -65,6 +65,7 @@ var arrows = map[string][]string{
 // every room, and of e2e all; before a room, for the tests of that one.
 var homes = map[string][]string{
 	"github.com/spf13/cobra": {"cli", "cli/cmd/iopctl", "edged/cmd/edged", "noded/cmd/noded"},
+	"github.com/spf13/pflag": {"cli"}, // what cobra reads flags with
 	"github.com/hashicorp":   {"storage"},
 	"go.etcd.io/bbolt":       {"storage"},
 	// storage: a benchmark asks etcd for leases. Its own client would be one more module for all.
