@@ -243,16 +243,20 @@ func (p *tab) awaitText(selector, text string) {
 func (p *tab) press(name string) {
 	p.t.Helper()
 	find := fmt.Sprintf(`[...([...document.querySelectorAll("dialog[open]")].at(-1) ?? document).querySelectorAll("button, a, summary")].find((b) => (b.getAttribute("aria-label") ?? b.textContent) === %q && b.checkVisibility())`, name)
-	p.await("there is a button "+name, find)
-	p.do(find + ".click()")
+	p.click("a button "+name, find)
 }
 
 // openRow presses a row's button in a section.
 func (p *tab) openRow(section, name string) {
 	p.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll("#%s .open")].find((b) => b.textContent === %q)`, section, name)
-	p.await("there is a row "+name, find)
-	p.do(find + ".click()")
+	p.click("a row "+name, find)
+}
+
+// click waits for an element and presses it at once: the page may change it any time.
+func (p *tab) click(what, find string) {
+	p.t.Helper()
+	p.await("there is "+what, "(() => { const found = "+find+"; found?.click(); return found })()")
 }
 
 // keys types as a keyboard does: to what has the focus.
