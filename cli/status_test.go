@@ -40,10 +40,13 @@ func TestStatusSaysWhatToLookAt(t *testing.T) {
 	}{
 		{"all is well", map[string]string{"/status": statusOf("e1", well)}, nil},
 		{"no leader", map[string]string{"/status": `{"edge":"e1","role":"candidate","leader":"",` + well + `}`}, []string{"There is no leader", "-> iopctl cluster members"}},
-		{"a silent replica", map[string]string{
-			"/status": statusOf("e1", well), "/cluster": `{"members":[{"id":"e1","voter":true,"role":"leader"},{"id":"e2","voter":true}]}`,
+		{
+			"a silent replica",
+			map[string]string{
+				"/status": statusOf("e1", well), "/cluster": `{"members":[{"id":"e1","voter":true,"role":"leader"},{"id":"e2","voter":true}]}`,
+			},
+			[]string{"No answer from e2, of 2 replicas"},
 		},
-			[]string{"No answer from e2, of 2 replicas"}},
 		{"a full queue", map[string]string{"/status": statusOf("e1", `"queue":{"pending":16,"max":16},"providers":[],"links":[]`)}, []string{"The queue is full: what comes beyond 16"}},
 		{"a queue that fills", map[string]string{"/status": statusOf("e1", `"queue":{"pending":13,"max":16},"providers":[],"links":[]`)}, []string{"nearly full"}},
 		{"waiters", map[string]string{
@@ -56,14 +59,23 @@ func TestStatusSaysWhatToLookAt(t *testing.T) {
 			"2 requests wait for model m (normal), for 9.0s: p1 is full; p2 is not for its principal now, which has as many slots as it may.  -> iopctl requests explain r-1",
 			"1 request waits for model x (normal), for 1.0s: no provider serves it.",
 		}},
-		{"a node is gone", map[string]string{"/status": statusOf("e1", `"queue":{"pending":0,"max":16},"providers":[{"id":"p1","node":"n1","status":"unavailable"},{"id":"p2","node":"n1","status":"unavailable"}],"links":[]`)},
-			[]string{"Node n1 is not connected: p1, p2 can't be used", "-> iopctl nodes show n1"}},
-		{"degraded and drained", map[string]string{"/status": statusOf("e1", `"queue":{"pending":0,"max":16},"providers":[`+
-			`{"id":"p1","node":"n1","connected":true,"status":"degraded","health":"degraded","cause":"GET /health: 503"},`+
-			`{"id":"p2","node":"n1","connected":true,"status":"draining","health":"healthy","draining":true,"in_flight":1}],"links":[]`)},
-			[]string{"Provider p1 on n1 is degraded: GET /health: 503.", "Provider p2 on n1 is being drained: 1 request still runs.  -> iopctl providers undrain p2"}},
-		{"slots of lost links", map[string]string{"/status": statusOf("e1", `"queue":{"pending":0,"max":16},"providers":[],"links":[{"node":"n1","edge":"e1","generation":1,"state":"fenced","leases":2}]`)},
-			[]string{"2 slots are held by lost links"}},
+		{
+			"a node is gone",
+			map[string]string{"/status": statusOf("e1", `"queue":{"pending":0,"max":16},"providers":[{"id":"p1","node":"n1","status":"unavailable"},{"id":"p2","node":"n1","status":"unavailable"}],"links":[]`)},
+			[]string{"Node n1 is not connected: p1, p2 can't be used", "-> iopctl nodes show n1"},
+		},
+		{
+			"degraded and drained",
+			map[string]string{"/status": statusOf("e1", `"queue":{"pending":0,"max":16},"providers":[`+
+				`{"id":"p1","node":"n1","connected":true,"status":"degraded","health":"degraded","cause":"GET /health: 503"},`+
+				`{"id":"p2","node":"n1","connected":true,"status":"draining","health":"healthy","draining":true,"in_flight":1}],"links":[]`)},
+			[]string{"Provider p1 on n1 is degraded: GET /health: 503.", "Provider p2 on n1 is being drained: 1 request still runs.  -> iopctl providers undrain p2"},
+		},
+		{
+			"slots of lost links",
+			map[string]string{"/status": statusOf("e1", `"queue":{"pending":0,"max":16},"providers":[],"links":[{"node":"n1","edge":"e1","generation":1,"state":"fenced","leases":2}]`)},
+			[]string{"2 slots are held by lost links"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -52,7 +52,9 @@ func logsOfAllEnds(t *testing.T, format string) {
 	b.SetFor("held", backend.Plan{Text: answer, Hold: backend.BeforeHead})
 	l := layout{
 		providers: []provider{
-			{id: "p1", url: b.URL(), capacity: 8}, {id: "dead", node: "n2", url: deadAddress(t)}, {id: "slot", url: b.URL()},
+			{id: "p1", url: b.URL(), capacity: 8},
+			{id: "dead", node: "n2", url: deadAddress(t)},
+			{id: "slot", url: b.URL()},
 			{id: "agent", node: "n2", command: []string{"sh", "-c", "cat >&2; exit 3"}},
 		},
 		models: map[string][]string{"m": {"p1"}, "lost": {"dead"}, "slot": {"slot"}, "agent": {"agent"}},
