@@ -134,7 +134,7 @@ func (a *Admission) Run(ctx context.Context, r Request, c Caller) error {
 		}
 		waited := time.Since(t.began)
 		if first {
-			a.m.Model(string(r.Model)).WaitTraced(waited, r.Trace)
+			a.m.Model(string(r.Model)).Wait(waited, r.Trace)
 		}
 		why, requeue := t.dispatch(ctx, c, g, waited)
 		if !requeue || ctx.Err() != nil {

@@ -32,25 +32,27 @@ func Catalog() []Described {
 	var out []Described
 	for _, r := range rooms {
 		for _, e := range r.entries {
-			out = append(out, Described{
-				Room: r.title, Name: e.name, Type: e.kind, Labels: strings.Fields(e.labels), Help: e.help, Odd: e.odd,
-			})
+			out = append(out, e.described(r.title))
 		}
 	}
 	return out
 }
 
+func (e *entry) described(room string) Described {
+	return Described{Room: room, Name: e.name, Type: e.kind, Labels: strings.Fields(e.labels), Help: e.help, Odd: e.odd}
+}
+
 // described finds a metric; all that is exported is in the catalog, which a test holds.
 func described(name string) Described {
-	for _, d := range Catalog() {
-		if d.Name == name {
-			return d
+	for _, r := range rooms {
+		for _, e := range r.entries {
+			if e.name == name {
+				return e.described(r.title)
+			}
 		}
 	}
 	panic("metrics: " + name + " is not in the catalog")
 }
-
-func helpOf(name string) string { return described(name).Help }
 
 // rooms is the table; nothing changes it.
 var rooms = [...]room{

@@ -26,9 +26,9 @@ func TestTracesAreExemplars(t *testing.T) {
 	m.SetNames([]string{"a"}, nil)
 	ids := []string{strings.Repeat("1a", 16), strings.Repeat("2b", 16), strings.Repeat("3c", 16)}
 	a := m.Model("a")
-	a.WaitTraced(time.Millisecond, ids[0])
-	a.FirstByteTraced(time.Second, ids[1])
-	a.DurationTraced(time.Minute, ids[2])
+	a.Wait(time.Millisecond, ids[0])
+	a.FirstByte(time.Second, ids[1])
+	a.Duration(time.Minute, ids[2])
 	text := openMetrics(t, m)
 	for i, name := range []string{"iop_queue_wait_seconds", "iop_first_byte_seconds", "iop_request_duration_seconds"} {
 		found := false
@@ -50,7 +50,7 @@ func TestWhatIsNoTraceIDIsNoExemplar(t *testing.T) {
 	m.SetNames([]string{"a"}, nil)
 	bad := []string{"x", strings.Repeat("\xff", 32), strings.Repeat("A", 32), strings.Repeat("a", 200), strings.Repeat("g", 32)}
 	for _, id := range bad {
-		m.Model("a").WaitTraced(time.Millisecond, id)
+		m.Model("a").Wait(time.Millisecond, id)
 	}
 	text := openMetrics(t, m)
 	if strings.Contains(text, "trace_id") {

@@ -12,13 +12,9 @@ type labelled struct {
 }
 
 func newLabelled(m *Metrics) *labelled {
-	usage := []string{labelPrincipal, labelToken, labelModel, labelProvider}
 	return &labelled{
-		m:         m,
-		requests:  prometheus.NewDesc(nameRequests, helpOf(nameRequests), []string{labelModel, labelProvider, labelOutcome}, nil),
-		tokensIn:  prometheus.NewDesc(nameTokensIn, helpOf(nameTokensIn), usage, nil),
-		tokensOut: prometheus.NewDesc(nameTokensOut, helpOf(nameTokensOut), usage, nil),
-		untold:    prometheus.NewDesc(nameUntold, helpOf(nameUntold), usage, nil),
+		m: m, requests: newDesc(described(nameRequests)), tokensIn: newDesc(described(nameTokensIn)),
+		tokensOut: newDesc(described(nameTokensOut)), untold: newDesc(described(nameUntold)),
 	}
 }
 

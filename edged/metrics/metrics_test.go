@@ -36,7 +36,7 @@ func TestClientChosenNamesAreNoLabels(t *testing.T) {
 	m.Route("a", "p").Ended(metrics.OutcomeOK)
 	m.Route("evil-1", "").Ended(metrics.OutcomeModelNotFound)
 	m.Route("evil-2", "evil-p").Ended(metrics.OutcomeModelNotFound)
-	m.Model("evil-1").Duration(time.Second)
+	m.Model("evil-1").Duration(time.Second, "")
 	m.Usage(metrics.UsageKey{Principal: "team", Token: "app", Model: "a", Provider: "p"}).Add(3, 0)
 	text := scrape(t, m)
 	wants(t, text,
@@ -55,7 +55,7 @@ func TestRemovedNamesVanishAndOthersKeepTheirCounts(t *testing.T) {
 	m.SetNames([]string{"a", "b"}, []string{"p", "q"})
 	for _, model := range []string{"a", "b"} {
 		m.Route(model, "p").Ended(metrics.OutcomeOK)
-		m.Model(model).Wait(time.Millisecond)
+		m.Model(model).Wait(time.Millisecond, "")
 		m.Usage(metrics.UsageKey{Model: model, Provider: "q"}).Add(1, 1)
 	}
 	m.SetNames([]string{"a", "b"}, []string{"p", "q"})
@@ -90,10 +90,9 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 	n := testing.AllocsPerRun(100, func() {
 		m.Opened()
 		m.Route("a", "p").Ended(metrics.OutcomeOK)
-		m.Model("a").Wait(1)
-		m.Model("a").WaitTraced(1, "")
-		m.Model("a").FirstByteTraced(1, "")
-		m.Model("a").DurationTraced(1, "")
+		m.Model("a").Wait(1, "")
+		m.Model("a").FirstByte(1, "")
+		m.Model("a").Duration(1, "")
 		m.Usage(k).Add(1, 2)
 		m.Granted("normal")
 		m.Returned("done")

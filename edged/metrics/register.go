@@ -11,20 +11,22 @@ func waitBuckets() []float64 {
 
 // What is registered has its help, and its labels, from the catalog.
 
+func newDesc(d Described) *prometheus.Desc { return prometheus.NewDesc(d.Name, d.Help, d.Labels, nil) }
+
 func (m *Metrics) counter(name string) prometheus.Counter {
-	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: helpOf(name)})
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: described(name).Help})
 	m.registry.MustRegister(c)
 	return c
 }
 
 func (m *Metrics) gauge(name string) prometheus.Gauge {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: helpOf(name)})
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: described(name).Help})
 	m.registry.MustRegister(g)
 	return g
 }
 
 func (m *Metrics) histogram(name string, buckets []float64) prometheus.Histogram {
-	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: helpOf(name), Buckets: buckets})
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: described(name).Help, Buckets: buckets})
 	m.registry.MustRegister(h)
 	return h
 }

@@ -79,23 +79,14 @@ func (m *Metrics) Model(id string) *Model {
 	return m.models.get(id)
 }
 
-// Duration observes the time from a request's arrival to its end.
-func (x *Model) Duration(d time.Duration) { x.duration.Observe(d.Seconds()) }
-
-// DurationTraced is Duration with the trace of that request as its exemplar; "" = none.
-func (x *Model) DurationTraced(d time.Duration, traceID string) { observe(x.duration, d, traceID) }
+// Duration observes the time from a request's arrival to its end. traceID, if there is one, becomes its exemplar, as of the others.
+func (x *Model) Duration(d time.Duration, traceID string) { observe(x.duration, d, traceID) }
 
 // FirstByte observes the time from a request's arrival to the backend's first byte.
-func (x *Model) FirstByte(d time.Duration) { x.firstByte.Observe(d.Seconds()) }
-
-// FirstByteTraced is FirstByte with the trace of that request as its exemplar; "" = none.
-func (x *Model) FirstByteTraced(d time.Duration, traceID string) { observe(x.firstByte, d, traceID) }
+func (x *Model) FirstByte(d time.Duration, traceID string) { observe(x.firstByte, d, traceID) }
 
 // Wait observes the time from admission to the grant.
-func (x *Model) Wait(d time.Duration) { x.wait.Observe(d.Seconds()) }
-
-// WaitTraced is Wait with the trace of that request as its exemplar; "" = none.
-func (x *Model) WaitTraced(d time.Duration, traceID string) { observe(x.wait, d, traceID) }
+func (x *Model) Wait(d time.Duration, traceID string) { observe(x.wait, d, traceID) }
 
 func (m *Metrics) newModel(id string) *Model {
 	return &Model{

@@ -127,7 +127,7 @@ type stateCollector struct {
 func newStateCollector() *stateCollector {
 	c := &stateCollector{descs: map[string]*prometheus.Desc{}}
 	for _, d := range Catalog() {
-		c.descs[d.Name] = prometheus.NewDesc(d.Name, d.Help, d.Labels, nil)
+		c.descs[d.Name] = newDesc(d)
 	}
 	return c
 }

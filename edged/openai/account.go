@@ -20,9 +20,9 @@ func (x *exchange) account() {
 	}
 	m.Route(name, provider).Ended(x.outcome())
 	by := m.Model(name)
-	by.DurationTraced(time.Since(x.began), x.trace.id)
+	by.Duration(time.Since(x.began), x.trace.id)
 	if a.firstByte > 0 {
-		by.FirstByteTraced(a.firstByte, x.trace.id)
+		by.FirstByte(a.firstByte, x.trace.id)
 	}
 	if u := x.Used(); x.model != nil {
 		if x.catalog.CountTokens {
