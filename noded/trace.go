@@ -63,7 +63,7 @@ func (h *hands) startTrace(r *edgelink.Run) (t traced) {
 		t.passOn = r.Trace
 		return t
 	}
-	if len(r.Header["Tracestate"]) > 0 && spans.StateOf(r.Trace, r.Header["Tracestate"]) == nil {
+	if spans.StateOf(r.Trace, r.Header["Tracestate"]) == nil {
 		delete(r.Header, "Tracestate")
 	}
 	t.node, t.passOn = h.tracer.Start("node", spans.Server, t.began, r.Trace, r.Header["Tracestate"])

@@ -42,7 +42,7 @@ func (x *exchange) startTrace(h http.Header) {
 		t.passOn = parent
 		return
 	}
-	if len(h["Tracestate"]) > 0 && spans.StateOf(parent, h["Tracestate"]) == nil {
+	if spans.StateOf(parent, h["Tracestate"]) == nil {
 		delete(h, "Tracestate")
 	}
 	if x.inBackground() {

@@ -23,50 +23,60 @@ const (
 	portHTTP = "4318"
 )
 
+// schemeTLS is the scheme of an endpoint that is reached over TLS.
+const schemeTLS = "https"
+
 // newExporter builds the client of a collector. Every option is given, since what is not given is taken from the
 // environment. There are no retries: what is lost is counted, and a request's spans are not worth keeping others waiting.
 func newExporter(o *Options) (sdk.SpanExporter, error) {
 	u, err := url.Parse(o.Endpoint)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != schemeTLS {
 		return nil, fmt.Errorf("endpoint %q is no http(s)://host:port", o.Endpoint)
 	}
-	secure := u.Scheme == "https"
 	security, err := tlsConfig(o.CA)
 	if err != nil {
 		return nil, err
 	}
-	headers := o.Headers
-	if headers == nil {
-		headers = map[string]string{}
-	}
 	if o.Protocol == ProtocolHTTP {
-		path := u.Path
-		if path == "" || path == "/" {
-			path = "/v1/traces"
-		}
-		options := []otlptracehttp.Option{
-			otlptracehttp.WithEndpoint(hostPort(u, portHTTP)), otlptracehttp.WithURLPath(path), otlptracehttp.WithHeaders(headers),
-			otlptracehttp.WithTimeout(o.Timeout), otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
-			otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf),
-			otlptracehttp.WithRetry(otlptracehttp.RetryConfig{}),
-		}
-		if secure {
-			options = append(options, otlptracehttp.WithTLSClientConfig(security))
-		} else {
-			options = append(options, otlptracehttp.WithInsecure())
-		}
-		return started(otlptracehttp.NewClient(options...))
+		return started(overHTTP(o, u, security))
 	}
+	return started(overGRPC(o, u, security))
+}
+
+func overHTTP(o *Options, u *url.URL, security *tls.Config) otlptrace.Client {
+	path := u.Path
+	if path == "" || path == "/" {
+		path = "/v1/traces"
+	}
+	options := []otlptracehttp.Option{
+		otlptracehttp.WithEndpoint(hostPort(u, portHTTP)), otlptracehttp.WithURLPath(path), otlptracehttp.WithHeaders(headersOf(o)),
+		otlptracehttp.WithTimeout(o.Timeout), otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
+		otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf),
+		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{}),
+	}
+	if u.Scheme == schemeTLS {
+		return otlptracehttp.NewClient(append(options, otlptracehttp.WithTLSClientConfig(security))...)
+	}
+	return otlptracehttp.NewClient(append(options, otlptracehttp.WithInsecure())...)
+}
+
+func overGRPC(o *Options, u *url.URL, security *tls.Config) otlptrace.Client {
 	options := []otlptracegrpc.Option{
-		otlptracegrpc.WithEndpoint(hostPort(u, portGRPC)), otlptracegrpc.WithHeaders(headers), otlptracegrpc.WithTimeout(o.Timeout),
+		otlptracegrpc.WithEndpoint(hostPort(u, portGRPC)), otlptracegrpc.WithHeaders(headersOf(o)), otlptracegrpc.WithTimeout(o.Timeout),
 		otlptracegrpc.WithCompressor("gzip"), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{}),
 	}
-	if secure {
-		options = append(options, otlptracegrpc.WithTLSCredentials(credentials.NewTLS(security)))
-	} else {
-		options = append(options, otlptracegrpc.WithInsecure())
+	if u.Scheme == schemeTLS {
+		return otlptracegrpc.NewClient(append(options, otlptracegrpc.WithTLSCredentials(credentials.NewTLS(security)))...)
 	}
-	return started(otlptracegrpc.NewClient(options...))
+	return otlptracegrpc.NewClient(append(options, otlptracegrpc.WithInsecure())...)
+}
+
+// headersOf is not nil, which would mean those of the environment.
+func headersOf(o *Options) map[string]string {
+	if o.Headers == nil {
+		return map[string]string{}
+	}
+	return o.Headers
 }
 
 // started makes a client an exporter. It dials with the first export.

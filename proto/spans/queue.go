@@ -30,9 +30,8 @@ type queue struct {
 	closed  atomic.Bool
 	quit    chan struct{} // closed by Shutdown
 	once    sync.Once
-	over    chan struct{} // closed when the goroutine has ended
-	ctx     context.Context
-	cutOff  context.CancelFunc // ends an export
+	over    chan struct{}      // closed when the goroutine has ended
+	cutOff  context.CancelFunc // ends the export that goes on, and all later ones at once
 	flushes chan chan struct{}
 
 	exported, dropped, failed atomic.Uint64
@@ -46,10 +45,11 @@ func newQueue(e sdk.SpanExporter, o *Options) *queue {
 		exporter: e, waiting: make(chan sdk.ReadOnlySpan, o.QueueMax), every: o.Every, timeout: o.Timeout, log: o.Logger,
 		quit: make(chan struct{}), over: make(chan struct{}), flushes: make(chan chan struct{}),
 	}
-	q.ctx, q.cutOff = context.WithCancel(context.Background())
+	ctx, cutOff := context.WithCancel(context.Background())
+	q.cutOff = cutOff
 	// What the SDK has to say beside errors that it returns (a collector that refused some spans) would go to stderr.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Logger.Debug("traces", "error", err) }))
-	go q.run()
+	go q.run(ctx)
 	return q
 }
 
@@ -69,8 +69,8 @@ func (q *queue) OnEnd(s sdk.ReadOnlySpan) {
 	}
 }
 
-// run exports until Shutdown, and then what is left.
-func (q *queue) run() {
+// run exports until Shutdown, which waits for it, and then what is left.
+func (q *queue) run(ctx context.Context) {
 	defer close(q.over)
 	batch := make([]sdk.ReadOnlySpan, 0, batchMax)
 	tick := time.NewTicker(q.every)
@@ -79,42 +79,42 @@ func (q *queue) run() {
 		select {
 		case s := <-q.waiting:
 			if batch = append(batch, s); len(batch) == batchMax {
-				batch = q.export(batch)
+				batch = q.export(ctx, batch)
 			}
 		case <-tick.C:
-			batch = q.export(batch)
+			batch = q.export(ctx, batch)
 		case done := <-q.flushes:
-			batch = q.drain(batch)
+			batch = q.drain(ctx, batch)
 			close(done)
 		case <-q.quit:
-			q.drain(batch)
+			q.drain(ctx, batch)
 			return
 		}
 	}
 }
 
 // drain exports what is there.
-func (q *queue) drain(batch []sdk.ReadOnlySpan) []sdk.ReadOnlySpan {
+func (q *queue) drain(ctx context.Context, batch []sdk.ReadOnlySpan) []sdk.ReadOnlySpan {
 	for {
 		select {
 		case s := <-q.waiting:
 			if batch = append(batch, s); len(batch) == batchMax {
-				batch = q.export(batch)
+				batch = q.export(ctx, batch)
 			}
 		default:
-			return q.export(batch)
+			return q.export(ctx, batch)
 		}
 	}
 }
 
 // export sends a batch, once, and returns it empty. After the bound of Shutdown everything fails at once.
-func (q *queue) export(batch []sdk.ReadOnlySpan) []sdk.ReadOnlySpan {
+func (q *queue) export(ctx context.Context, batch []sdk.ReadOnlySpan) []sdk.ReadOnlySpan {
 	if len(batch) == 0 {
 		q.complain(nil)
 		return batch
 	}
-	ctx, cancel := context.WithTimeout(q.ctx, q.timeout)
-	err := q.exporter.ExportSpans(ctx, batch)
+	timed, cancel := context.WithTimeout(ctx, q.timeout)
+	err := q.exporter.ExportSpans(timed, batch)
 	cancel()
 	if err != nil {
 		q.failed.Add(uint64(len(batch)))

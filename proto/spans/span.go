@@ -58,13 +58,6 @@ func (s Span) Set(attrs ...Attr) {
 	}
 }
 
-// Rename gives it another name.
-func (s Span) Rename(name string) {
-	if s.of != nil {
-		s.of.SetName(name)
-	}
-}
-
 // Event notes a moment.
 func (s Span) Event(name string, at time.Time, attrs ...Attr) {
 	if s.of != nil {
