@@ -7,6 +7,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -145,6 +147,9 @@ func TestRefusalIsLoggedWithItsCureAndTriedAgain(t *testing.T) {
 			t.Errorf("the log lacks %q:\n%s", part, out)
 		}
 	}
+	if n := strings.Count(out.String(), "level=ERROR"); n != 1 || !strings.Contains(out.String(), "level=DEBUG") {
+		t.Errorf("the same refusal is told %d times, want once, the others for those who debug:\n%s", n, out)
+	}
 }
 
 func TestNobodyListens(t *testing.T) {
@@ -162,7 +167,40 @@ func TestNobodyListens(t *testing.T) {
 		}
 	}})
 	within(t, "it is told", lost)
-	if !strings.Contains(out.String(), "refused") {
+	if s := out.String(); !strings.Contains(s, "connection refused (start edged there") || strings.Contains(s, "rpc error") {
+		t.Error(s)
+	}
+}
+
+// The port of clients or operators in node.edges must not be taken for a want of TLS.
+func TestAnHTTPPortIsToldToBeNone(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	lost := make(chan struct{})
+	var once sync.Once
+	out := run(t, Options{Address: s.Listener.Addr().String(), Observe: func(s State) {
+		if s.Phase == PhaseLost {
+			once.Do(func() { close(lost) })
+		}
+	}})
+	within(t, "it is told", lost)
+	if text := out.String(); !strings.Contains(text, "that is no node listener") || strings.Contains(text, "node.tls") {
+		t.Error(text)
+	}
+}
+
+// A fault that goes on is told again after a while, with how often it was tried; a new one at once.
+func TestFaultsAreToldOnceAMinute(t *testing.T) {
+	out := &logs{}
+	log := slog.New(slog.NewTextHandler(out, nil))
+	var f fault
+	f.log(log, slog.LevelWarn, "read 127.0.0.1:5001: reset", "down")
+	f.log(log, slog.LevelWarn, "read 127.0.0.1:5002: reset", "down")
+	f.told = f.told.Add(-faultPause)
+	f.log(log, slog.LevelWarn, "read 127.0.0.1:5003: reset", "down")
+	f.log(log, slog.LevelWarn, "refused", "down")
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3 || !strings.HasSuffix(lines[1], "tries=2") {
 		t.Error(out)
 	}
 }

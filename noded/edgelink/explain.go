@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // explainTLS adds to a failed handshake what to do about it.
@@ -35,9 +39,10 @@ func explainTLS(err error) error {
 	return fmt.Errorf("%w (%s)", err, cure)
 }
 
-// explainOpen adds to a link that could not be opened what it may mean, with secure telling whether it was tried with
+// explainOpen says why a link could not be opened and what it may mean, with secure telling whether it was tried with
 // TLS. In TLS 1.3 a node hears only after its handshake what the edge thinks of its certificate.
 func explainOpen(err error, secure bool) error {
+	err = plain(err)
 	text, cure := err.Error(), ""
 	switch {
 	case strings.Contains(text, "remote error: tls: certificate required"):
@@ -46,10 +51,40 @@ func explainOpen(err error, secure bool) error {
 		cure = "this node's certificate has ended: iopctl certs node ID --renew"
 	case strings.Contains(text, "remote error: tls:"):
 		cure = "the edge does not accept this node's certificate: it must be signed by the authority in edge.tls.client_ca"
+	case strings.Contains(text, "looked like an HTTP/1.1 header"):
+		cure = "that is no node listener: name the address that edged's ready line shows as node=HOST:PORT"
 	case !secure && strings.Contains(text, "error reading server preface"):
 		cure = "the edge may speak TLS there: set node.tls.enabled: true"
+	case strings.Contains(text, "connection refused"), strings.Contains(text, "actively refused"): // Windows says the latter
+		cure = "start edged there, or correct the port: its ready line shows the node listener as node=HOST:PORT"
+	case strings.Contains(text, "no such host"):
+		cure = "correct the host in node.edges, or the name service of this machine"
 	default:
 		return err
 	}
 	return fmt.Errorf("%w (%s)", err, cure)
+}
+
+// openError is an error without gRPC's words around it.
+type openError struct {
+	text string
+	err  error
+}
+
+func (e *openError) Error() string { return e.text }
+func (e *openError) Unwrap() error { return e.err }
+
+// plain returns what this package's dialling said, or the connection, out of what gRPC makes of it.
+func plain(err error) error {
+	s, ok := status.FromError(err)
+	if !ok || s.Code() != codes.Unavailable {
+		return err
+	}
+	text := s.Message()
+	if quoted, ok := strings.CutPrefix(text, "connection error: desc = "); ok {
+		if inner, err := strconv.Unquote(quoted); err == nil {
+			text = strings.TrimPrefix(inner, "transport: Error while dialing: ")
+		}
+	}
+	return &openError{text, err}
 }

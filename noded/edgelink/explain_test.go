@@ -114,7 +114,7 @@ func TestPlainTextToTLSSaysWhatToDo(t *testing.T) {
 	if !strings.Contains(err.Error(), "node.tls.enabled: true") {
 		t.Error(err)
 	}
-	if err := explainOpen(errors.New("connection refused"), false); err.Error() != "connection refused" {
+	if err := explainOpen(errors.New("broken pipe"), false); err.Error() != "broken pipe" {
 		t.Error(err)
 	}
 }

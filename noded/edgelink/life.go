@@ -80,7 +80,7 @@ func (l *Link) once(ctx context.Context) (up time.Duration, err error) {
 		hangUp()
 		return 0, err
 	}
-	l.edge = accepted.Edge
+	l.edge, l.fault = accepted.Edge, fault{}
 	l.o.Runs.hold(l.edge, l)
 	defer l.o.Runs.letGo(l.edge, l)
 	l.o.Logger.Info("accepted by the edge", "edge", l.o.Address, "edge_id", accepted.Edge, "generation", s.generation)

@@ -86,9 +86,10 @@ type Link struct {
 	o       Options
 	serving sync.WaitGroup // data connections, which may outlive the life of the link that they belong to
 
-	edge    string        // that accepted last; this and the next two are of Run's goroutine
+	edge    string        // that accepted last; this and the next three are of Run's goroutine
 	named   []uint64      // the leases that the last registration named
 	waits   bool          // for another link of the same edge
+	fault   fault         // why the link is not up
 	leave   chan struct{} // closed by Leave
 	leaving sync.Once
 
@@ -217,14 +218,15 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// tell logs why the link is not up.
+// tell logs why the link is not up. A fault that repeats is told once a minute: a node tries every few seconds.
 func (l *Link) tell(err error, pause time.Duration) {
 	log := l.o.Logger.With("edge", l.o.Address, "again_in", pause.Round(time.Millisecond).String())
 	var refused *refusedError
 	var bye *byeError
 	switch {
 	case errors.As(err, &refused):
-		log.Error("the edge refuses this node", "code", refused.code, "cause", refused.message, "cure", refused.cure)
+		l.fault.log(log, slog.LevelError, refused.code+refused.message, "the edge refuses this node",
+			"code", refused.code, "cause", refused.message, "cure", refused.cure)
 		l.o.Observe(State{Address: l.o.Address, Phase: PhaseRefused, Code: refused.code, Err: err})
 	case errors.As(err, &bye):
 		log.Info("the edge says goodbye", "cause", bye.reason)
@@ -233,7 +235,7 @@ func (l *Link) tell(err error, pause time.Duration) {
 		log.Info("the edge's session has ended; the link carries on what runs, beside a new one")
 		l.o.Observe(State{Address: l.o.Address, Phase: PhaseLost, Err: err})
 	default:
-		log.Warn("the link is down", "error", err)
+		l.fault.log(log, slog.LevelWarn, fmt.Sprint(err), "the link is down", "error", err)
 		l.o.Observe(State{Address: l.o.Address, Phase: PhaseLost, Err: err})
 	}
 }
