@@ -105,7 +105,7 @@ func showWaiting(p *page, r *adminapi.Request) {
 		if len(c.Holders) > 0 {
 			slots += " by lease " + numbers(c.Holders)
 		}
-		p.line("  %s on %s %s (%s): %s.", c.Provider, orDash(c.Node), condition(c.Reason), slots, c.Needed)
+		p.line("  %s on %s %s (%s): %s.", c.Provider, orDash(c.Node), adminapi.Condition(c.Reason, false), slots, c.Needed)
 	}
 	if len(x.Candidates) == 0 {
 		p.line("  No provider serves its model any more.")
@@ -128,37 +128,4 @@ func ahead(x *adminapi.Explanation) string {
 
 func numbers(list []uint64) string {
 	return strings.Join(strings.Fields(strings.Trim(fmt.Sprint(list), "[]")), ", ")
-}
-
-// condition says why a candidate can't be had, after its name. The reasons are those of adminapi.Candidate.
-func condition(reason string) string {
-	switch reason {
-	case "":
-		return "is free"
-	case "long_full":
-		return "has no slot left for long requests"
-	case "offline":
-		return "is offline"
-	case "pending":
-		return "is connecting"
-	case "recovering":
-		return "has not come back yet after the start"
-	case "disabled", "degraded", "full":
-		return "is " + reason
-	case "draining":
-		return "is being drained"
-	case "excluded":
-		return "refused this request before"
-	case "too_small":
-		return "is too small for it"
-	case "incapable":
-		return "lacks something that it needs"
-	case "detached":
-		return "can't be given to it while its client is gone"
-	case "principal_limit":
-		return "is not for its principal now, which has as many slots as it may"
-	case "removed":
-		return "is no longer configured"
-	}
-	return "can't be had (" + reason + ")"
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,7 +114,7 @@ func showGroups(p *page, groups []waitGroup) {
 		w := &groups[i]
 		p.line("%s for model %s (%s), %s is number %d in the queue; %s.", waiters(w.Count), w.Model, w.Class, w.First, w.Position, oldest(w))
 		for _, c := range w.Candidates {
-			p.line("  %s on %s %s: %s.", c.Provider, orDash(c.Node), condition(c.Reason), c.Needed)
+			p.line("  %s on %s %s: %s.", c.Provider, orDash(c.Node), adminapi.Condition(c.Reason, false), c.Needed)
 		}
 		if len(w.Candidates) == 0 {
 			p.line("  No provider serves it any more: it ends at its deadline, or with 'iopctl queue cancel'.")
@@ -137,25 +136,28 @@ func oldest(w *waitGroup) string {
 	return "the oldest for " + span(w.OldestMS)
 }
 
+// becauseNamesMax is how many providers are named that can't be had for the same reason.
+const becauseNamesMax = 3
+
 // because is why a group waits, in one line.
 func because(w *waitGroup) string {
 	parts := make([]string, 0, len(w.Candidates))
-	byWord := map[string][]string{}
-	var order []string
+	byReason := map[string][]string{}
+	var reasons []string // in order of their first candidates
 	for _, c := range w.Candidates {
-		word := condition(c.Reason)
-		if _, ok := byWord[word]; !ok {
-			order = append(order, word)
+		if _, ok := byReason[c.Reason]; !ok {
+			reasons = append(reasons, c.Reason)
 		}
-		byWord[word] = append(byWord[word], c.Provider)
+		byReason[c.Reason] = append(byReason[c.Reason], c.Provider)
 	}
-	for _, word := range order {
-		names := byWord[word]
-		slices.SortFunc(names, cmp.Compare)
-		if len(names) > 3 {
-			names = append(names[:3:3], fmt.Sprintf("and %d more:", len(byWord[word])-3))
+	for _, reason := range reasons {
+		names := byReason[reason]
+		several := len(names) > 1
+		slices.Sort(names)
+		if left := len(names) - becauseNamesMax; left > 0 {
+			names = append(names[:becauseNamesMax], fmt.Sprintf("and %d more", left))
 		}
-		parts = append(parts, strings.Join(names, ", ")+" "+word)
+		parts = append(parts, strings.Join(names, ", ")+" "+adminapi.Condition(reason, several))
 	}
 	if len(parts) == 0 {
 		return "no provider serves it"

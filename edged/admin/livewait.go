@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"iop/edged/adminapi"
 	"iop/fsm"
 )
 
@@ -24,7 +25,7 @@ func waitsFor(h *fsm.Hold) string {
 		if r.Count == 1 {
 			parts = append(parts, oneReason(r))
 		} else {
-			parts = append(parts, fmt.Sprintf("%d providers %s", r.Count, state(r.Why, true)))
+			parts = append(parts, fmt.Sprintf("%d providers %s", r.Count, adminapi.Condition(r.Why, true)))
 		}
 	}
 	return cutText(strings.Join(parts, ", "), waitsForMax)
@@ -42,42 +43,11 @@ func oneReason(r *fsm.HoldReason) string {
 	}
 	switch r.Count {
 	case 1:
-		return string(r.Provider) + " " + state(r.Why, false)
+		return string(r.Provider) + " " + adminapi.Condition(r.Why, false)
 	case 2:
-		return string(r.Provider) + " and another one " + state(r.Why, true)
+		return string(r.Provider) + " and another one " + adminapi.Condition(r.Why, true)
 	}
-	return fmt.Sprintf("%s and %d others %s", r.Provider, r.Count-1, state(r.Why, true))
-}
-
-// state is the end of a sentence that begins with one or several providers.
-func state(why string, several bool) string {
-	is, has, takes := "is", "has", "takes"
-	if several {
-		is, has, takes = "are", "have", "take"
-	}
-	switch why {
-	case "":
-		return is + " free"
-	case fsm.WhyFull:
-		return is + " full"
-	case fsm.WhyLongFull:
-		return has + " no long slot free"
-	case fsm.WhyOffline:
-		return is + " offline"
-	case fsm.WhyPending:
-		return is + " not ready yet"
-	case fsm.WhyRecovering:
-		return is + " expected back"
-	case fsm.WhyTooSmall:
-		return is + " too small"
-	case fsm.WhyIncapable:
-		return "can't do it"
-	case fsm.WhyExcluded:
-		return has + " refused it"
-	case fsm.WhyPrincipal, fsm.WhyDetached:
-		return takes + " nothing of it now"
-	}
-	return is + " " + why // draining, disabled, degraded, removed
+	return fmt.Sprintf("%s and %d others %s", r.Provider, r.Count-1, adminapi.Condition(r.Why, true))
 }
 
 // cutText cuts a text at a character's border.
