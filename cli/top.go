@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"runtime"
 	"strings"
@@ -21,12 +20,6 @@ type topOptions struct {
 	every time.Duration
 	once  bool
 }
-
-// Bounds of --every, those of the edge.
-const (
-	topEveryLeast = 250 * time.Millisecond
-	topEveryMost  = 10 * time.Second
-)
 
 func newTop(g *globals) *cobra.Command {
 	var o topOptions
@@ -52,8 +45,8 @@ With -o json or yaml, or --once, it shows one picture and ends; else it wants a 
 }
 
 func (g *globals) top(c *cobra.Command, o *topOptions) error {
-	if o.every < topEveryLeast || o.every > topEveryMost {
-		return usage(c, fmt.Errorf("--every %s is not between %s and %s", o.every, topEveryLeast, topEveryMost))
+	if err := checkEvery(o.every); err != nil {
+		return usage(c, err)
 	}
 	once := o.once || g.output == "json" || g.output == "yaml"
 	if !once {

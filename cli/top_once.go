@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,7 @@ func (g *globals) topOnce(c *cobra.Command, client *adminapi.Client, every time.
 	}
 	f := &topFrame{
 		Frame: picture.Head, Providers: some(picture.Providers()), Nodes: some(picture.Nodes()), Leases: some(picture.Leases()),
-		Waiters: some(picture.Waiters()), Members: some(picture.Members), Pulse: some(append(picture.Minutes(), picture.Seconds()...)),
+		Waiters: some(picture.Waiters()), Members: some(picture.Members), Pulse: some(slices.Concat(picture.Minutes(), picture.Seconds())),
 	}
 	return g.print(c, f, func(p *page) { showFrame(p, f) })
 }

@@ -25,11 +25,16 @@ func (o *watchOptions) register(c *cobra.Command) {
 }
 
 func (o *watchOptions) check() error {
-	switch {
-	case o.every < 250*time.Millisecond || o.every > 10*time.Second:
-		return fmt.Errorf("--every %s: it is 250ms to 10s", o.every)
-	case o.most < 0:
+	if o.most < 0 {
 		return fmt.Errorf("--for %s is negative", o.most)
+	}
+	return checkEvery(o.every)
+}
+
+// checkEvery tells what is wrong with how often an edge is to look for a feed.
+func checkEvery(every time.Duration) error {
+	if every < adminapi.LiveEveryMin || every > adminapi.LiveEveryMax {
+		return fmt.Errorf("--every %s: it is %s to %s", every, adminapi.LiveEveryMin, adminapi.LiveEveryMax)
 	}
 	return nil
 }

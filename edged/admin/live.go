@@ -15,9 +15,9 @@ import (
 // Bounds of the live feed.
 const (
 	viewersMax    = 256 // at the same time
-	liveMin       = 250
-	liveMax       = 10_000 // milliseconds
-	liveDefault   = 1000
+	liveMinMS     = int(adminapi.LiveEveryMin / time.Millisecond)
+	liveMaxMS     = int(adminapi.LiveEveryMax / time.Millisecond)
+	liveDefaultMS = 1000
 	livePart      = 64 << 10         // bytes that a viewer must take within liveWriteMax
 	liveWriteMax  = 15 * time.Second // a viewer that takes less is cut off
 	liveKeepalive = 15 * time.Second
@@ -42,14 +42,14 @@ func newLive() *live {
 
 // feedFor gives the feed for a wish, nil if it can't be had.
 func (l *live) feedFor(wish string) *feed {
-	ms := liveDefault
+	ms := liveDefaultMS
 	if wish != "" {
 		var err error
 		if ms, err = strconv.Atoi(wish); err != nil {
 			return nil
 		}
 	}
-	if ms < liveMin || ms > liveMax {
+	if ms < liveMinMS || ms > liveMaxMS {
 		return nil
 	}
 	i := slices.IndexFunc(rhythms[:], func(r int) bool { return r >= ms })
@@ -62,7 +62,7 @@ func (a *api) watchLive(w http.ResponseWriter, r *http.Request) {
 	f := a.live.feedFor(r.URL.Query().Get("every"))
 	if f == nil {
 		writeError(w, badRequest(fmt.Sprintf("the query has every=%q", r.URL.Query().Get("every")),
-			fmt.Sprintf("it is how often to look, %d to %d milliseconds", liveMin, liveMax)))
+			fmt.Sprintf("it is how often to look, %d to %d milliseconds", liveMinMS, liveMaxMS)))
 		return
 	}
 	if a.live.viewers.Add(1) > viewersMax {

@@ -20,8 +20,8 @@ var ErrBye = errors.New("the edge stops")
 
 // Live calls fn with each frame of one edge's feed, in order, the first a whole. It holds one connection, to the first edge
 // that answers, and returns why that ended: what fn returned, ErrBye, an *Error of the edge (code no_live: it is too old to
-// have a feed), or what broke; never nil. Who wants to go on calls it again. every is how often the edge looks: 250 ms to
-// 10 s, 0 = once a second.
+// have a feed), or what broke; never nil. Who wants to go on calls it again. every is how often the edge looks:
+// LiveEveryMin to LiveEveryMax, 0 = once a second.
 func (c *Client) Live(ctx context.Context, every time.Duration, fn func(*Frame) error) error {
 	path := "/live"
 	if every > 0 {

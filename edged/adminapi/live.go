@@ -1,5 +1,13 @@
 package adminapi
 
+import "time"
+
+// Bounds of the time between two looks of the edge for one feed.
+const (
+	LiveEveryMin = 250 * time.Millisecond
+	LiveEveryMax = 10 * time.Second
+)
+
 // Frame is one message of GET /live?every=MS, a stream of server-sent events that keeps a picture of the whole edge up to
 // date. Event "whole" has everything that is; event "change" has what is different since the frame before it: rows that
 // are new or changed, and the ids of those that are gone. A list that is absent is empty in a whole, and unchanged in a
