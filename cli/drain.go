@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,8 @@ const drainPoll = 500 * time.Millisecond
 // drained is what drain shows at last.
 type drained struct {
 	adminapi.Drain
-	InFlight *int `json:"in_flight,omitempty"` // after --wait
+	InFlight *int     `json:"in_flight,omitempty"`     // after --wait
+	Still    []string `json:"still_drained,omitempty"` // after undrain: the node of the provider, or providers of the node
 }
 
 // newDrain makes the drain command of nodes or providers; target puts an id into the request.
@@ -83,6 +85,9 @@ func (g *globals) drain(c *cobra.Command, d adminapi.Drain, o drainOptions) erro
 			return err
 		}
 		out.InFlight, late = &n, err
+	}
+	if !d.On {
+		out.Still = stillDrained(c.Context(), client, done)
 	}
 	if err := g.print(c, out, func(p *page) { p.line("%s", drainText(out)) }); err != nil {
 		return err
@@ -152,8 +157,48 @@ func drainName(d *adminapi.Drain) string {
 	return "node " + d.Node
 }
 
+// drainedNodes are the nodes that are drained, as far as the edge tells.
+func drainedNodes(ctx context.Context, client *adminapi.Client) (ids []string) {
+	l, err := client.Nodes(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, n := range l.Nodes {
+		if n.Draining {
+			ids = append(ids, n.ID)
+		}
+	}
+	return ids
+}
+
+// stillDrained is what keeps requests away from a target that was undrained: the drain of a provider's node, or those of
+// the node's providers. It is nil if nothing does or nobody tells.
+func stillDrained(ctx context.Context, client *adminapi.Client, d *adminapi.Drain) (ids []string) {
+	if d.Provider != "" {
+		for _, n := range drainedNodes(ctx, client) {
+			if n == d.Node {
+				return []string{n}
+			}
+		}
+		return nil
+	}
+	l, err := client.Providers(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, p := range l.Providers {
+		if p.Node == d.Node && p.Draining {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
+}
+
 func still(n int) string {
-	if n == 1 {
+	switch n {
+	case 0:
+		return "nothing runs on it"
+	case 1:
 		return "1 request still runs"
 	}
 	return fmt.Sprintf("%d requests still run", n)
@@ -161,6 +206,10 @@ func still(n int) string {
 
 func drainText(d *drained) string {
 	switch name := drainName(&d.Drain); {
+	case !d.On && d.Provider != "" && len(d.Still) > 0:
+		return fmt.Sprintf("%s is not drained any more, but its node is: it takes requests again after 'iopctl nodes undrain %s'.", name, shQuote(d.Node))
+	case !d.On && len(d.Still) > 0:
+		return fmt.Sprintf("%s takes requests again, but not for what is drained by itself: 'iopctl providers undrain %s'.", name, strings.Join(d.Still, "', 'iopctl providers undrain "))
 	case !d.On:
 		return name + " takes requests again."
 	case d.InFlight == nil:

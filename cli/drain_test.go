@@ -43,6 +43,31 @@ func drainEdge(t *testing.T, least int64) (edge string, asked *atomic.Value) {
 	return s.URL, asked
 }
 
+// TestUndrainSaysWhatIsDrainedStill: a provider takes nothing as long as its node is drained, and a node nothing for a provider
+// that is.
+func TestUndrainSaysWhatIsDrainedStill(t *testing.T) {
+	t.Parallel()
+	edge := edgeWith(t, map[string]string{
+		"/drain":     `{"node":"n1","provider":"p1","on":false}`,
+		"/nodes":     `{"nodes":[{"id":"n0","draining":true},{"id":"n1","connected":true,"draining":true}]}`,
+		"/providers": `{"providers":[]}`,
+	})
+	if out := made(t, "providers", "undrain", "p1", "--edge", edge); out != "provider p1 is not drained any more, but its node is: it takes requests again after 'iopctl nodes undrain n1'.\n" {
+		t.Error(out)
+	}
+	if out := made(t, "nodes", "list", "--edge", edge); !strings.Contains(out, "no, drained") || !strings.Contains(out, "yes, drained") {
+		t.Error(out)
+	}
+	edge = edgeWith(t, map[string]string{
+		"/drain":     `{"node":"n1","on":false}`,
+		"/nodes":     `{"nodes":[{"id":"n1","connected":true}]}`,
+		"/providers": `{"providers":[{"id":"p1","node":"n1","draining":true},{"id":"p2","node":"n1"},{"id":"p3","node":"n2","draining":true}]}`,
+	})
+	if out := made(t, "nodes", "undrain", "n1", "--edge", edge); out != "node n1 takes requests again, but not for what is drained by itself: 'iopctl providers undrain p1'.\n" {
+		t.Error(out)
+	}
+}
+
 func TestDrainWaitsUntilNothingRuns(t *testing.T) {
 	for _, c := range []struct {
 		args     string

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -121,10 +120,11 @@ func (g *globals) secure(o *adminapi.ClientOptions) error {
 		if strings.Contains(a, "://") {
 			continue
 		}
-		if _, _, err := net.SplitHostPort(a); err != nil {
-			a = net.JoinHostPort(strings.Trim(a, "[]"), adminapi.DefaultPort)
+		at, err := adminapi.HostPort(a)
+		if err != nil {
+			return err
 		}
-		o.Addresses[i] = "https://" + a
+		o.Addresses[i] = "https://" + at
 	}
 	return nil
 }

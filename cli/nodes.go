@@ -46,6 +46,9 @@ func nodeTable(nodes []adminapi.Node) *table {
 		if !n.Connected {
 			connected.paint = paintBad
 		}
+		if n.Draining {
+			connected = cell{yesNo(n.Connected) + ", drained", paintBusy}
+		}
 		t.rows = append(t.rows, cells(n.ID, n.Alias, connected, nodeLinks(n.Links), yesNo(n.Draining), n.Version))
 	}
 	return t

@@ -60,11 +60,18 @@ func refreshWords(r *adminapi.RefreshReport) string {
 		return "dry_run: it would be applied"
 	case adminapi.RefreshApplied:
 		if len(r.RestartRequiredPaths) > 0 {
-			return fmt.Sprintf("applied, but for %d paths that need a restart", len(r.RestartRequiredPaths))
+			return fmt.Sprintf("applied, but for %s", restarts(len(r.RestartRequiredPaths)))
 		}
 		return "applied"
 	}
 	return r.Result
+}
+
+func restarts(n int) string {
+	if n == 1 {
+		return "1 path that needs a restart"
+	}
+	return fmt.Sprintf("%d paths that need a restart", n)
 }
 
 func changeTable(changes []adminapi.ChangedPath) *table {
@@ -101,7 +108,11 @@ func showTouched(p *page, r *adminapi.RefreshReport) {
 			t.rows = append(t.rows, cells(w.Request, w.Model, strings.Join(w.Loses, ","), strings.Join(w.Gains, ",")))
 		}
 		p.table(t)
-		p.line("%d waiting requests change their candidates", r.WaitersAffected)
+		if r.WaitersAffected == 1 {
+			p.line("1 waiting request changes its candidates")
+		} else {
+			p.line("%d waiting requests change their candidates", r.WaitersAffected)
+		}
 	}
 	if len(r.ProvidersOverCapacity) > 0 {
 		p.line("")
@@ -113,6 +124,10 @@ func showTouched(p *page, r *adminapi.RefreshReport) {
 	}
 	if len(r.PushedNodes) > 0 || len(r.PendingNodes) > 0 {
 		p.line("")
-		p.fields([2]string{"Pushed", strings.Join(r.PushedNodes, ", ")}, [2]string{"Pending", strings.Join(r.PendingNodes, ", ")})
+		pushed := "Pushed"
+		if r.Result == adminapi.RefreshDryRun {
+			pushed = "To push"
+		}
+		p.fields([2]string{pushed, strings.Join(r.PushedNodes, ", ")}, [2]string{"Pending", strings.Join(r.PendingNodes, ", ")})
 	}
 }

@@ -96,8 +96,8 @@ func TestRefreshShowsWhatChanges(t *testing.T) {
 		t.Errorf("code %d, asked %q: %s", code, *asked, errs)
 	}
 	for _, want := range []string{
-		"/etc/iop/edge.yaml:3: warning: edge.listen.node: no TLS", "nodes[n].providers[p].capacity  4    2    live", "1 waiting requests",
-		"r-1     m      p", "4/2   0/∞", "Pushed   n", "Pending  n2", "Revision  7",
+		"/etc/iop/edge.yaml:3: warning: edge.listen.node: no TLS", "nodes[n].providers[p].capacity  4    2    live", "1 waiting request changes its candidates",
+		"r-1     m      p", "4/2   0/∞", "To push  n", "Pending  n2", "Revision  7",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)

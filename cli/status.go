@@ -138,12 +138,16 @@ type extras struct {
 	silent   []string // edges that were named before it and did not answer, and why
 	members  *adminapi.Cluster
 	queue    *adminapi.WaiterList
+	drained  []string // nodes that are drained
 }
 
 func (x *extras) ask(ctx context.Context, s *adminapi.Status) {
 	x.members, _ = x.answered.Cluster(ctx) // an older edge does not tell
 	if s.Queue.Pending > 0 {
 		x.queue, _ = x.answered.Queue(ctx, adminapi.Moment{})
+	}
+	if slices.ContainsFunc(s.Providers, func(v adminapi.Provider) bool { return v.Draining }) {
+		x.drained = drainedNodes(ctx, x.answered)
 	}
 }
 
@@ -162,7 +166,7 @@ func showStatus(p *page, s *adminapi.Status, x *extras) {
 		fields = slices.Insert(fields, 2, [2]string{"Members", glance(x.members)})
 	}
 	p.fields(fields...)
-	showNotes(p, append(silentNotes(x.silent), notes(s, x.members, x.queue)...))
+	showNotes(p, append(silentNotes(x.silent), notes(s, x)...))
 	p.line("")
 	p.table(providerTable(s.Providers))
 	p.line("")

@@ -19,12 +19,12 @@ type note struct {
 const notesMax = 5
 
 // notes are what stands out, the worst first.
-func notes(s *adminapi.Status, members *adminapi.Cluster, queue *adminapi.WaiterList) []note {
+func notes(s *adminapi.Status, x *extras) []note {
 	var out []note
 	if s.Leader == "" {
 		out = append(out, note{"There is no leader that this edge knows of: nothing is admitted until there is one.", "iopctl cluster members -o wide", paintBad})
 	}
-	out = append(out, memberNotes(members)...)
+	out = append(out, memberNotes(x.members)...)
 	if s.Queue.Max > 0 && s.Queue.Pending*10 >= s.Queue.Max*8 {
 		full := "The queue is nearly full: more than %d are refused with 429 (queue_full)."
 		if s.Queue.Pending >= s.Queue.Max {
@@ -32,9 +32,10 @@ func notes(s *adminapi.Status, members *adminapi.Cluster, queue *adminapi.Waiter
 		}
 		out = append(out, note{fmt.Sprintf(full, s.Queue.Max), "iopctl requests explain", paintBad})
 	}
-	out = append(out, waiterNotes(s, queue)...)
+	out = append(out, waiterNotes(s, x.queue)...)
 	out = append(out, nodeNotes(s)...)
-	out = append(out, providerNotes(s)...)
+	out = append(out, drainNotes(s, x.drained)...)
+	out = append(out, providerNotes(s, x.drained)...)
 	return append(out, fencedNotes(s)...)
 }
 
@@ -115,7 +116,21 @@ func nodeNotes(s *adminapi.Status) []note {
 	return out
 }
 
-func providerNotes(s *adminapi.Status) []note {
+// drainNotes are of nodes that are drained: undraining their providers would change nothing.
+func drainNotes(s *adminapi.Status, drained []string) []note {
+	var out []note
+	for i, n := range drained {
+		if i == notesMax {
+			return append(out, note{fmt.Sprintf("%d more nodes are drained.", len(drained)-i), "iopctl nodes list", paintBusy})
+		}
+		out = append(out, note{
+			fmt.Sprintf("Node %s is drained: %s.", n, still(running(s.Providers, &adminapi.Drain{Node: n}))), "iopctl nodes undrain " + shQuote(n), paintBusy,
+		})
+	}
+	return out
+}
+
+func providerNotes(s *adminapi.Status, drained []string) []note {
 	var out []note
 	for i := range s.Providers {
 		v := &s.Providers[i]
@@ -128,9 +143,9 @@ func providerNotes(s *adminapi.Status) []note {
 				cause = ": " + v.Cause
 			}
 			out = append(out, note{fmt.Sprintf("Provider %s on %s is degraded%s.", v.ID, v.Node, cause), "iopctl providers show " + shQuote(v.ID), paintBad})
-		case v.Draining:
+		case v.Draining && !slices.Contains(drained, v.Node):
 			out = append(out, note{
-				fmt.Sprintf("Provider %s on %s is being drained: %s.", v.ID, v.Node, still(v.InFlight)), "iopctl providers undrain " + shQuote(v.ID), paintBusy,
+				fmt.Sprintf("Provider %s on %s is drained: %s.", v.ID, v.Node, still(v.InFlight)), "iopctl providers undrain " + shQuote(v.ID), paintBusy,
 			})
 		}
 	}

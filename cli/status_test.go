@@ -69,7 +69,15 @@ func TestStatusSaysWhatToLookAt(t *testing.T) {
 			map[string]string{"/status": statusOf("e1", `"queue":{"pending":0,"max":16},"providers":[`+
 				`{"id":"p1","node":"n1","connected":true,"status":"degraded","health":"degraded","cause":"GET /health: 503"},`+
 				`{"id":"p2","node":"n1","connected":true,"status":"draining","health":"healthy","draining":true,"in_flight":1}],"links":[]`)},
-			[]string{"Provider p1 on n1 is degraded: GET /health: 503.", "Provider p2 on n1 is being drained: 1 request still runs.  -> iopctl providers undrain p2"},
+			[]string{"Provider p1 on n1 is degraded: GET /health: 503.", "Provider p2 on n1 is drained: 1 request still runs.  -> iopctl providers undrain p2"},
+		},
+		{
+			"a drained node", // undraining its provider would change nothing
+			map[string]string{
+				"/status": statusOf("e1", `"queue":{"pending":0,"max":16},"providers":[{"id":"p1","node":"n1","connected":true,"status":"draining","health":"healthy","draining":true}],"links":[]`),
+				"/nodes":  `{"nodes":[{"id":"n1","connected":true,"draining":true}]}`,
+			},
+			[]string{"! Node n1 is drained: nothing runs on it.  -> iopctl nodes undrain n1\n\nPROVIDER"},
 		},
 		{
 			"slots of lost links",

@@ -37,7 +37,7 @@ func attemptCure(a adminapi.Attempt) string {
 	case strings.Contains(text, "gave HTTP response to HTTPS client"):
 		return "the admin listener speaks plain text there, as it does on loopback: leave --ca and IOP_CA out, and https:// too"
 	case errors.As(a.Err, &unknownCA):
-		return "its certificate is of another authority: name the right one with --ca or IOP_CA (edge.admin.tls, or ca.crt of 'iopctl certs init')"
+		return "its certificate is of another authority: name the right one with --ca or IOP_CA (certs/ca.pem of 'iopctl certs init')"
 	case errors.As(a.Err, &wrongName):
 		return "its certificate is for another name: use the name that it is for, or make one with 'iopctl certs edge' for this one"
 	case errors.As(a.Err, &invalid):

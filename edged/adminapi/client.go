@@ -319,7 +319,7 @@ func plainCause(err error) error {
 
 var errTimeout = errors.New("no answer in time")
 
-// parseAddress turns HOST:PORT, :PORT, HOST or a URL into a base URL without a trailing slash.
+// parseAddress turns what HostPort takes or a URL into a base URL without a trailing slash.
 func parseAddress(a string) (string, error) {
 	if strings.HasPrefix(a, "http://") || strings.HasPrefix(a, "https://") {
 		u, err := url.Parse(a)
@@ -328,9 +328,22 @@ func parseAddress(a string) (string, error) {
 		}
 		return u.Scheme + "://" + u.Host + strings.TrimRight(u.Path, "/"), nil
 	}
-	host, port, err := net.SplitHostPort(a)
+	at, err := HostPort(a)
 	if err != nil {
-		host, port = strings.Trim(a, "[]"), DefaultPort
+		return "", err
+	}
+	return "http://" + at, nil
+}
+
+// HostPort makes HOST:PORT of HOST:PORT, :PORT, PORT or HOST, any of them with a slash behind it, as people copy it from URLs.
+func HostPort(a string) (string, error) {
+	trimmed := strings.TrimRight(a, "/")
+	if trimmed != "" && strings.Trim(trimmed, "0123456789") == "" { // no host has such a name
+		trimmed = ":" + trimmed
+	}
+	host, port, err := net.SplitHostPort(trimmed)
+	if err != nil {
+		host, port = strings.Trim(trimmed, "[]"), DefaultPort
 	}
 	if host == "" && err == nil {
 		host = "127.0.0.1"
@@ -338,5 +351,5 @@ func parseAddress(a string) (string, error) {
 	if host == "" || port == "" || strings.ContainsAny(host, "/ @?#") || strings.Trim(port, "0123456789") != "" {
 		return "", fmt.Errorf("edge address %q is not HOST:PORT", a)
 	}
-	return "http://" + net.JoinHostPort(host, port), nil
+	return net.JoinHostPort(host, port), nil
 }

@@ -170,3 +170,16 @@ func TestAddresses(t *testing.T) {
 		t.Error("no address was taken")
 	}
 }
+
+// TestAddressesAsPeopleWriteThem: what is copied from a URL, and the port alone.
+func TestAddressesAsPeopleWriteThem(t *testing.T) {
+	for in, want := range map[string]string{
+		"gw1:9080": "gw1:9080", "gw1": "gw1:9080", ":9081": "127.0.0.1:9081", "9081": "127.0.0.1:9081", "127.0.0.1:9080/": "127.0.0.1:9080",
+		"gw1/": "gw1:9080", "[::1]:9081": "[::1]:9081", "[::1]": "[::1]:9080",
+		"": "", "/": "", ":": "", ":x": "", "a b:1": "", "gw1:9080/x": "", "u@gw1": "",
+	} {
+		if got, err := adminapi.HostPort(in); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v; want %q", in, got, err, want)
+		}
+	}
+}

@@ -45,7 +45,7 @@ type sum struct {
 }
 
 // errNoDir tells that no directory is configured.
-var errNoDir = errors.New("edge.bootstrap.artifact_dir is not set, so this edge has no builds of noded")
+var errNoDir = errors.New("edge.bootstrap.artifact_dir is not set; 'make artifacts' fills such a directory")
 
 // open opens a build that the name stands for, and knows its checksum. The caller closes it.
 func (s *shelf) open(name string) (*os.File, Build, error) {
