@@ -129,7 +129,7 @@ func (p *Provider) check(r *report, at string) {
 
 func (p *Provider) checkCapacity(r *report, at string) {
 	path := at + ".capacity"
-	if p.Capacity == 0 && !r.failed(path) && p.Type != ProviderCLI && p.Type != "" {
+	if p.Capacity == 0 && !r.failed(path) && !r.guessed[path] && p.Type != ProviderCLI && p.Type != "" {
 		r.problem(path, "is missing", "say how many requests the backend takes at the same time, at least 1; only type cli may leave it out (unlimited)")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // FileMax is the largest file that is loaded, in bytes: room for some 30,000 providers.
@@ -27,7 +29,11 @@ func LoadEdge(path string, env Env) (*Edge, []Warning, error) {
 // ParseEdge is LoadEdge for a file's bytes; name stands for the file in messages.
 func ParseEdge(data []byte, name string, env Env) (*Edge, []Warning, error) {
 	e, r := NewEdge(), newReport()
-	if root := parseDocument(data, r); root != nil {
+	switch root := parseDocument(data, r); {
+	case root == nil:
+	case isFor(root, "node", "edge"):
+		r.problem("", "this is a node's file", "start noded with it; an edge's file has edge: at its top (configs/examples/edge.yaml)")
+	default:
 		promoteLegacy(root, r)
 		newDecoder(r, env, "edge").decode(root, e)
 		e.normalise()
@@ -62,7 +68,11 @@ func private(path string) bool {
 // ParseNode is LoadNode for a file's bytes; name stands for the file in messages.
 func ParseNode(data []byte, name string, env Env) (*Node, []Warning, error) {
 	n, r := NewNode(), newReport()
-	if root := parseDocument(data, r); root != nil {
+	switch root := parseDocument(data, r); {
+	case root == nil:
+	case isFor(root, "edge", "node"):
+		r.problem("", "this is an edge's file", "start edged with it; a node's file has node: at its top (configs/examples/node.yaml)")
+	default:
 		newDecoder(r, env, "").decode(root, n)
 		n.check(r)
 	}
@@ -71,6 +81,20 @@ func ParseNode(data []byte, name string, env Env) (*Node, []Warning, error) {
 		return nil, warnings, err
 	}
 	return n, warnings, nil
+}
+
+// isFor tells whether a file is the other program's: it has that one's key at its top, and not the own one.
+func isFor(root *yaml.Node, other, own string) bool {
+	found := false
+	for i := 0; root.Kind == yaml.MappingNode && i < len(root.Content); i += 2 {
+		switch root.Content[i].Value {
+		case own:
+			return false
+		case other:
+			found = true
+		}
+	}
+	return found
 }
 
 // readFile reads no more than FileMax+1 bytes, so that a device or a huge file cannot fill the memory.

@@ -2,9 +2,13 @@ package configs
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 var (
@@ -29,8 +33,8 @@ func (r *report) syntax(err error, data []byte) {
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
-		if countsFromZero.MatchString(text) {
-			line++
+		if countsFromZero.MatchString(text) { // it is then the line at which the block began that is broken
+			line = brokenAt(data, line+1)
 		}
 	}
 	cure := "check indentation, quotes and brackets at this line and the one above"
@@ -46,6 +50,26 @@ func (r *report) syntax(err error, data []byte) {
 		text = "an alias (*) without its anchor" // its name may be a secret that begins with a star
 	}
 	r.problemAt("", line, "not valid YAML: "+text, cure)
+}
+
+// brokenWork bounds what brokenAt parses, in bytes.
+const brokenWork = 4 << 20
+
+// brokenAt finds the line, counted from 1, from which on the file is no beginning of a valid one any more. It is from or later.
+func brokenAt(data []byte, from int) int {
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	end, work := len(data), 0
+	for n := len(lines); n > from; n-- {
+		end -= len(lines[n-1])
+		if work += end; work > brokenWork {
+			break
+		}
+		var doc yaml.Node
+		if err := yaml.NewDecoder(bytes.NewReader(data[:end])).Decode(&doc); err == nil || errors.Is(err, io.EOF) {
+			return n
+		}
+	}
+	return from
 }
 
 // aroundLine gives a line, counted from 1, and its neighbours; the parser notices some faults a line late.
