@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"iop/configs"
 )
@@ -19,6 +20,7 @@ type flags struct {
 }
 
 const help = `Usage: noded --config FILE [flags]        run the node
+       noded join --edge URL              make this machine a node, with a join token (iopctl nodes token)
        noded check --config FILE          ask edges and backends whether all is well; changes nothing
        noded service print|install|uninstall
 
@@ -48,6 +50,9 @@ func parseFlags(args []string, stderr io.Writer, env configs.Env) (flags, error)
 	switch {
 	case set.NArg() > 0:
 		wrong = fmt.Sprintf("unexpected argument %q", set.Arg(0))
+		if f.config == "" && set.NArg() == 1 && strings.HasSuffix(set.Arg(0), "ml") { // .yaml, .yml
+			wrong += "; a file is given as --config " + set.Arg(0)
+		}
 	case f.format != "text" && f.format != "json":
 		wrong = fmt.Sprintf("--log-format must be text or json, not %q", f.format)
 	case f.config == "" && !f.version:

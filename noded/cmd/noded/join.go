@@ -77,5 +77,5 @@ func join(args []string, stdout, stderr io.Writer, env configs.Env) int {
 	if r.ClientCert {
 		said += "; the edges ask for a certificate: put node.tls.cert and node.tls.key of 'iopctl certs node " + r.Node + "' into the file"
 	}
-	return say(stdout, said+"; edges: "+strings.Join(r.Edges, ", "))
+	return say(stdout, said+"; edges: "+strings.Join(r.Edges, ", ")+"\nit runs with: noded --config "+r.Config)
 }

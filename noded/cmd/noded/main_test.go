@@ -42,6 +42,8 @@ func TestBadUsageAndBadConfigurationExitWith2AndSayWhy(t *testing.T) {
 		"no configuration": {nil, env(), []string{"--config", "IOP_CONFIG"}},
 		"unknown flag":     {[]string{"--frob"}, env(), []string{"frob"}},
 		"argument":         {[]string{"--config", faulty, "x"}, env(), []string{`"x"`}},
+		"a bare file":      {[]string{faulty}, env(), []string{"given as --config " + faulty}},
+		"an edge's file":   {[]string{"--config", file(t, "edge: {id: e}\nnodes: []\n")}, env(), []string{"this is an edge's file; start edged with it"}},
 		"log format":       {[]string{"--log-format", "xml", "--config", faulty}, env(), []string{"xml"}},
 		"log level":        {[]string{"--log-level", "loud"}, env(), []string{"loud"}},
 		"no such file":     {[]string{"--config", "/does/not/exist"}, env(), []string{"/does/not/exist"}},
@@ -71,7 +73,7 @@ func TestVersionAndHelpExitWith0(t *testing.T) {
 	if code := run([]string{"--version"}, &out, &errs, env()); code != exitOK || !strings.HasPrefix(out.String(), "noded ") {
 		t.Errorf("exit code %d, %q", code, out.String())
 	}
-	if code := run([]string{"--help"}, &out, &errs, env()); code != exitOK || !strings.Contains(errs.String(), "-log-format") {
+	if code := run([]string{"--help"}, &out, &errs, env()); code != exitOK || !strings.Contains(errs.String(), "-log-format") || !strings.Contains(errs.String(), "noded join") {
 		t.Errorf("exit code %d, %q", code, errs.String())
 	}
 }
