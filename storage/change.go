@@ -15,8 +15,9 @@ type Change struct {
 }
 
 // Change has the leader change the membership, whichever replica that is, and returns when it is done. A leader that is
-// to be removed hands leadership over first. ErrNoLeader: there was none until ctx ended. If the way to the leader breaks,
-// the change may have been made: ask for the members.
+// to be removed hands leadership over first. ErrNoLeader: there was none until ctx ended, or it could not be reached: one
+// that has just died is taken for the leader until there is another. If the way to it breaks, the change may have been
+// made: ask for the members.
 func (s *Store) Change(ctx context.Context, c Change) error {
 	for tried := false; ; tried = true {
 		err := s.Changed(ctx, c)
@@ -26,7 +27,7 @@ func (s *Store) Change(ctx context.Context, c Change) error {
 		switch {
 		case tried && errors.Is(err, errNotMember):
 			return nil // an attempt before did it
-		case !errors.Is(err, ErrNotLeader) && !errors.Is(err, ErrNoLeader):
+		case !passing(err):
 			return err
 		}
 		select {
@@ -62,4 +63,9 @@ func (g *group) askChange(ctx context.Context, c Change) error {
 		return nil
 	}
 	return g.options.Network.Change(ctx, to, c)
+}
+
+// passing tells that a request of the leader may do better in a moment: there is none, or another one soon.
+func passing(err error) bool {
+	return errors.Is(err, ErrNotLeader) || errors.Is(err, ErrNoLeader) || errors.Is(err, ErrNoAnswer)
 }

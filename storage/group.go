@@ -38,6 +38,7 @@ type group struct {
 	unknown  int                 // how often a leader said that it does not know this replica
 	askedAt  time.Time           // when tend asked the others last
 	contacts contacts            // when each was heard of last
+	untaken  refrain             // what was said of not being taken in
 }
 
 // What a replica is refused for.
@@ -46,6 +47,8 @@ var (
 	ErrNotLeader = errors.New("not the leader")
 	// ErrRemoved: the cluster goes on without this replica.
 	ErrRemoved = errors.New("this replica was removed from its cluster")
+	// ErrNoAnswer: the replica asked, which is taken to be the leader, could not be reached.
+	ErrNoAnswer = errors.New("the replica can't be reached")
 	// ErrNoLeader: there is no leader, as far as this replica can see; the command had no effect. Try again later.
 	ErrNoLeader = errors.New("no leader")
 )

@@ -98,7 +98,9 @@ func (g *group) join(s Standing) error {
 	case errors.Is(err, ErrTwin):
 		g.store.fail(err)
 	case err != nil:
-		g.logger.Warn("the leader does not take this replica in yet", "leader", s.Leader, "error", err)
+		if g.untaken.speak(s.Leader + ": " + err.Error()) {
+			g.logger.Warn("the leader does not take this replica in yet", "leader", s.Leader, "error", err)
+		}
 	}
 	return err
 }

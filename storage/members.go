@@ -52,7 +52,7 @@ func (s *Store) TakeIn(ctx context.Context, m Member) error {
 				err = s.group.options.Network.Join(ctx, to, m, s.Cluster())
 			}
 		}
-		if !errors.Is(err, ErrNotLeader) && !errors.Is(err, ErrNoLeader) {
+		if !passing(err) {
 			return err
 		}
 		select {

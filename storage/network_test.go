@@ -362,7 +362,7 @@ func (s *site) Join(ctx context.Context, to, self Member, _ string) error {
 func (s *site) Change(ctx context.Context, to Member, c Change) error {
 	other, err := s.reach(ctx, to)
 	if err != nil {
-		return err
+		return errors.Join(ErrNoAnswer, err)
 	}
 	return other.Changed(ctx, c)
 }

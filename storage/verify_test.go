@@ -70,6 +70,18 @@ func digestOf(v *Verified, id string) [32]byte {
 	return [32]byte{}
 }
 
+// TestChangeOutlivesTheLeadersDeath: whoever replaces a dead leader at once is not told that its port is closed.
+func TestChangeOutlivesTheLeadersDeath(t *testing.T) {
+	c := newCluster(t, "e1", "e2", "e3").start()
+	configure(t, c.leader(), world(1, 10))
+	f, dead := c.follower(), c.leader().options.Replica
+	c.kill(dead)
+	if err := f.Change(within(t), Change{Remove: dead}); err != nil {
+		t.Fatal(err)
+	}
+	c.until("two seats", func() bool { return len(f.Seats(within(t))) == 2 })
+}
+
 // TestChangesThroughAFollower: leadership goes where it is sent, and the leader itself is taken out.
 func TestChangesThroughAFollower(t *testing.T) {
 	c := newCluster(t, "e1", "e2", "e3").start()
