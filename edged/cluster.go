@@ -214,9 +214,16 @@ func fromPeer(err error) error {
 		return fmt.Errorf("%w: %w", storage.ErrOverloaded, err)
 	case errors.Is(err, peerlink.ErrTwin):
 		return fmt.Errorf("%w: %w", storage.ErrTwin, err)
+	case errors.Is(err, peerlink.ErrUnreachable):
+		return unreachable{err}
 	}
 	return err
 }
+
+// unreachable is a storage.ErrNoAnswer in the words of its cause.
+type unreachable struct{ error }
+
+func (u unreachable) Unwrap() []error { return []error{u.error, storage.ErrNoAnswer} }
 
 // toPeer says in peerlink's words what the store answered.
 func toPeer(err error) error {

@@ -100,6 +100,8 @@ func cause(err error) error {
 		return fmt.Errorf("%w: %s", ErrTwin, s.Message())
 	case codes.PermissionDenied:
 		return told(s.Message())
+	case codes.Unavailable:
+		return unreachable(s.Message())
 	case codes.Unimplemented:
 		return errors.New("the replica has an older version that does not know this; upgrade it")
 	case codes.DeadlineExceeded:

@@ -79,6 +79,8 @@ var (
 	ErrRefused = errors.New("refused")
 	// ErrTwin says that the replica runs elsewhere too: one of the two is a copy.
 	ErrTwin = errors.New("one replica id twice")
+	// ErrUnreachable says that the replica asked could not be reached, or that the way to it broke.
+	ErrUnreachable = errors.New("the replica can't be reached")
 	// ErrStarting says that the replica asked has just begun and can't answer yet.
 	ErrStarting = errors.New("the replica is starting")
 	// ErrClosed says that this end has stopped.

@@ -57,7 +57,7 @@ func (n *Network) sameCluster(h *peerpb.Hello) error {
 	if own == "" || h.Cluster == "" || own == h.Cluster {
 		return nil
 	}
-	return refused("replica %s is of cluster %s, replica %s of cluster %s; does edge.cluster.peers name a replica of another cluster, or has one an old data directory?",
+	return refused("replica %s is of cluster %s, replica %s of cluster %s; does edge.cluster.peers name a replica of another cluster, has one an old data directory, or did one start with an empty one and no edge.cluster.peers, and so made a cluster of its own?",
 		h.From, h.Cluster, n.o.ID, own)
 }
 
