@@ -67,6 +67,9 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"GET", "/nothing", 404, "not_found", "/nothing"},
 		{"GET", "/v1/models", 404, "not_found", "/v1/models"},
+		{"POST", "/v1/chat/completions", 404, "not_found", "this is the admin listener"},
+		{"POST", "/nothing", 404, "not_found", "/nothing"},
+		{"GET", "/providers/nobody", 404, "not_found", "the configuration has none of that name"},
 		{"POST", "/status", 405, "method_not_allowed", "POST"},
 		{"DELETE", "/leases/1", 405, "method_not_allowed", "DELETE"},
 		{"POST", "/watch", 405, "method_not_allowed", "POST"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"iop/edged/adminapi"
 )
@@ -43,6 +44,14 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func notFound(r *http.Request) (any, error) {
+	if strings.HasPrefix(r.URL.Path, "/v1/") {
+		return nil, &adminapi.Error{
+			Code:    "not_found",
+			Message: "there is nothing at " + r.URL.Path + ": this is the admin listener",
+			Cure:    "the OpenAI API is at the address that edged's ready line shows as openai=HOST:PORT",
+			Status:  http.StatusNotFound,
+		}
+	}
 	return nil, &adminapi.Error{
 		Code:    "not_found",
 		Message: "there is nothing at " + r.URL.Path,

@@ -73,6 +73,8 @@ func (a *api) door(x *route) http.Handler {
 			x.read.ServeHTTP(w, r)
 		case a.locked() && !callerOf(r).known():
 			unauthorized(w)
+		case x.path == "/": // nothing is there, by whichever method
+			x.read.ServeHTTP(w, r)
 		case x.read == nil || !reads(r.Method):
 			notAllowed(w, r, x.methods())
 		case x.guarded && callerOf(r).shown == shownView:

@@ -121,10 +121,14 @@ func (a *api) find(r *http.Request, id string) (v fsm.RequestView, now moment, f
 }
 
 func gone(noun, id, where string) error {
+	why := "it has ended or never was"
+	if noun == "node" || noun == "provider" {
+		why = "the configuration has none of that name"
+	}
 	return &adminapi.Error{
 		Code:    "not_found",
-		Message: fmt.Sprintf("no %s %q: it has ended or never was", noun, id),
-		Cure:    "those in being are at GET " + where,
+		Message: fmt.Sprintf("no %s %q: %s", noun, id, why),
+		Cure:    "those there are: GET " + where,
 		Status:  http.StatusNotFound,
 	}
 }
