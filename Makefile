@@ -21,8 +21,8 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: ## edge, node and a demo backend in one process; prints a curl line
-	go run -ldflags "$(LDFLAGS) -X 'main.called=go run ./cli/cmd/iopctl'" ./cli/cmd/iopctl dev
+run: ## edge, node and a demo backend in one process; prints a curl line; DEV has flags of iopctl dev, as DEV="--port 0"
+	go run -ldflags "$(LDFLAGS) -X 'main.called=go run ./cli/cmd/iopctl'" ./cli/cmd/iopctl dev $(DEV)
 
 build: ## edged, noded and iopctl into bin/
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./edged/cmd/edged ./noded/cmd/noded ./cli/cmd/iopctl

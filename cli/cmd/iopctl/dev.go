@@ -23,10 +23,11 @@ func dev(ctx context.Context, o cli.DevOptions) error {
 		return fault("it is debug, info, warn or error", "unknown log level %q", o.LogLevel)
 	}
 	log := slog.New(slog.NewTextHandler(o.Stderr, &slog.HandlerOptions{Level: level}))
-	for flag, port := range map[string]int{"port": o.Port, "admin-port": o.AdminPort} {
-		if err := checkFree(flag, port); err != nil {
-			return err
-		}
+	if err := checkFree("port", o.Port); err != nil {
+		return err
+	}
+	if err := checkFree("admin-port", o.AdminPort); err != nil {
+		return err
 	}
 	h, err := openHome(o.DataDir)
 	if err != nil {
@@ -57,7 +58,11 @@ func dev(ctx context.Context, o cli.DevOptions) error {
 func checkFree(flag string, port int) error {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
-		return fault(fmt.Sprintf("stop what listens there, or choose another port with --%s (0 = a free one)", flag),
+		another := "--" + flag
+		if called != calledPlain { // by make run
+			another = "make run DEV=--" + flag + "=PORT"
+		}
+		return fault(fmt.Sprintf("stop what listens there, or choose another port with %s (0 = a free one)", another),
 			"port %d can't be used: %w", port, err)
 	}
 	return l.Close()

@@ -10,7 +10,10 @@ const adminDefault = "127.0.0.1:9080"
 
 // called is how one calls iopctl in the terminal that reads the welcome; make run, which puts no iopctl into the path, gives
 // another word for it by -ldflags "-X main.called=…".
-var called = "iopctl"
+var called = calledPlain
+
+// calledPlain is the word for it that is in the path.
+const calledPlain = "iopctl"
 
 // welcome tells how to use what now runs.
 func (g *gateway) welcome(openai, admin string) {
@@ -27,11 +30,14 @@ func (g *gateway) welcome(openai, admin string) {
 	line("")
 	line("Look at it from another terminal:")
 	line("")
-	for _, command := range []string{"status", "leases list", "queue list"} {
+	for _, command := range []string{"status", "top", "queue list", "requests explain"} {
 		line("  %s %s%s", called, command, flag)
 	}
 	line("")
-	line("  %-10s a demo built in: it streams made-up words, two requests at a time", demoModel)
+	line("or in a browser: http://%s/", admin)
+	line("")
+	line("  %-10s a demo built in: it streams made-up words, two requests at a time. Asked for demo:slow, it takes twenty", demoModel)
+	line("  %-10s seconds: ask three times, and one waits", "")
 	for _, f := range g.backends {
 		line("  %-10s found at %s, one request at a time: %s", f.name, f.url, strings.Join(f.models, ", "))
 	}

@@ -16,4 +16,7 @@ func TestWelcomeNamesTheCommandAsItIsCalled(t *testing.T) {
 	if want := "\n  go run ./cli/cmd/iopctl queue list --edge 127.0.0.1:1\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in:\n%s", want, out.String())
 	}
+	if want := "\nor in a browser: http://127.0.0.1:1/\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in:\n%s", want, out.String())
+	}
 }

@@ -21,6 +21,9 @@ func (d *Demo) complete(ctx context.Context, q *chat.Request, w *chat.Writer, wi
 	choices := max(len(q.Prompts), 1) * q.N
 	w.Usage(chat.Usage{Prompt: int64(size.words), Completion: int64(s.tokens() * choices), Reasoning: int64(len(s.thoughts) * choices)})
 	p := pace{start: time.Now().Add(d.firstToken), interval: d.wordInterval}
+	if s.slow {
+		p.interval *= slowness
+	}
 	if err := s.perform(ctx, p, w, choices); err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@
 // words. One word is one token to it, and the same request has the same answer.
 //
 // The last message of a user can ask for more than text: "tool:NAME" calls the tool of that name, "demo:refuse" refuses,
-// "demo:empty" says nothing, "demo:error" fails halfway. noded calls it as any adapter. Start reading at complete.go.
+// "demo:empty" says nothing, "demo:error" fails halfway, "demo:slow" takes its time. noded calls it as any adapter. Start reading at complete.go.
 package demo
 
 import (

@@ -407,6 +407,10 @@ func TestTheDemoDoesWhatTestsAskFor(t *testing.T) {
 	if s := r.body.String(); !strings.Contains(s, "demo_error") || strings.Contains(s, "[DONE]") {
 		t.Errorf("error in a stream: %s", s)
 	}
+	slow, began := demo.New(demo.Config{Words: 3, WordInterval: time.Millisecond}), time.Now()
+	if askDemo(t, slow, "/v1/chat/completions", fmt.Sprintf(hello, "demo:slow", "")); time.Since(began) < 40*time.Millisecond {
+		t.Errorf("slow: three words took %s", time.Since(began))
+	}
 	if a := ask("hi", `,"n":3,"logprobs":true,"reasoning_effort":"high"`); len(a.Choices) != 3 || a.Choices[2].Index != 2 || a.Choices[2].Message.Content != "This is iop's built-in" ||
 		len(a.Choices[1].Logprobs.Content) != 4 || a.Choices[0].Message.Reasoning == "" {
 		t.Errorf("choices: %+v", a)

@@ -19,12 +19,16 @@ type script struct {
 	finish   string
 	likely   bool // the words come with their logprobs
 	fails    bool // after half of the words
+	slow     bool // takes slowness times as long between words
 }
+
+// slowness makes of an answer that takes a second one during which an operator can look around.
+const slowness = 20
 
 // script decides what to answer.
 func (d *Demo) script(q *chat.Request, size promptSize, window int64) (*script, *chat.Problem) {
-	s := &script{finish: chat.FinishStop, likely: q.Logprobs}
 	asked := lastUserText(q)
+	s := &script{finish: chat.FinishStop, likely: q.Logprobs, slow: strings.Contains(asked, "demo:slow")}
 	if q.Effort != "" && q.Effort != "none" {
 		s.thoughts = pieces("A demo provider does not think.")
 	}
