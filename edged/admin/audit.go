@@ -27,6 +27,7 @@ type deed struct {
 	what     string
 	attrs    []any
 	harmless bool   // nothing was to be changed: a dry run
+	done     bool   // it has happened, whatever is answered
 	result   string // of one that came to nothing, if the answer is no error
 }
 
@@ -43,7 +44,7 @@ func deedOf(r *http.Request) *deed {
 // changed tells what a caller has changed.
 func (a *api) changed(r *http.Request, what string, attrs ...any) {
 	d := deedOf(r)
-	d.what, d.attrs = what, attrs
+	d.what, d.attrs, d.done = what, attrs, true
 }
 
 // harmless tells that a call that could have changed something was not meant to.
@@ -52,8 +53,12 @@ func harmless(r *http.Request) { deedOf(r).harmless = true }
 // unchanged tells why a call came to nothing whose answer is no error.
 func unchanged(r *http.Request, result string) { deedOf(r).result = result }
 
+// deedMax bounds how long a change may take. Each of its steps has a bound of its own, below that.
+const deedMax = time.Minute
+
 // audited logs one line of each call of a route that changes something: what, who, from where, and what came of it. A route
-// can't forget it; one that says nothing is logged under its own name.
+// can't forget it; one that says nothing is logged under its own name. What was begun is followed to its end also when the
+// caller has left: else the log would say that nothing was changed of what is.
 func (a *api) audited(what string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d := &deed{what: what}
@@ -64,13 +69,15 @@ func (a *api) audited(what string, next http.Handler) http.Handler {
 			}
 			a.audit(r, d, seen)
 		}()
-		next.ServeHTTP(seen, r.WithContext(context.WithValue(r.Context(), deedKey{}, d)))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), deedMax)
+		defer cancel()
+		next.ServeHTTP(seen, r.WithContext(context.WithValue(ctx, deedKey{}, d)))
 	})
 }
 
 func (a *api) audit(r *http.Request, d *deed, seen *outcome) {
 	switch {
-	case seen.status == 0 || seen.status >= http.StatusBadRequest:
+	case !d.done && (seen.status == 0 || seen.status >= http.StatusBadRequest):
 		a.Changed(d.what, false)
 		a.refusedChange(r, d.what, firstOf(seen.code, d.result, strconv.Itoa(seen.status)))
 	case !d.harmless:

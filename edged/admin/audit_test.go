@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"iop/edged/admin"
 	"iop/edged/adminapi"
@@ -148,6 +150,79 @@ func TestEveryChangeIsOneLineOfTheLog(t *testing.T) {
 	if lines := log.take(t); len(lines) != 1 || lines[0]["level"] != "WARN" || lines[0]["result"] != "conflict" {
 		t.Errorf("a conflict: %v", lines)
 	}
+}
+
+// A caller that leaves in the middle does not make the log say that nothing was changed, nor does what fails afterwards.
+func TestChangeWhoseCallerLeftIsLoggedAsDone(t *testing.T) {
+	w, log := busy(t), &journal{}
+	began, left, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	s := serve(t, w, func(o *admin.Options) {
+		everything(w, log)(o)
+		o.Drain = func(ctx context.Context, c *fsm.Drain) (bool, error) {
+			defer close(over)
+			w.do(0, c) // it is in the log now
+			close(began)
+			<-left
+			select {
+			case <-ctx.Done():
+				return false, ctx.Err()
+			case <-time.After(200 * time.Millisecond): // for the server to notice that he left
+				return true, nil
+			}
+		}
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	go func() {
+		<-began
+		leave()
+	}()
+	r := newRequest(t, "POST", s.URL+"/drain", "Authorization", "Bearer "+adminToken)
+	r.Body = io.NopCloser(strings.NewReader(`{"node":"studio","on":true}`))
+	if res, err := s.Client().Do(r.WithContext(ctx)); err == nil {
+		_ = res.Body.Close()
+		t.Fatal("the caller did not leave")
+	}
+	close(left)
+	<-over
+	s.Close() // it waits for the handler
+	if lines := log.take(t); len(lines) != 1 || lines[0]["msg"] != "changed by an operator" || lines[0]["result"] != "done" {
+		t.Errorf("log %v", lines)
+	}
+}
+
+// A cluster that took a replica in and then can't be shown has taken it in.
+func TestChangeThatIsDoneAndNotShownIsLoggedAsDone(t *testing.T) {
+	w, log := busy(t), &journal{}
+	s := serve(t, w, func(o *admin.Options) {
+		everything(w, log)(o)
+		o.Cluster = blind{&replicas{}}
+	})
+	for _, c := range [][3]string{
+		{"POST", "/cluster/members", `{"id":"edge-2","address":"h:1"}`}, {"DELETE", "/cluster/members/edge-2", ""}, {"POST", "/cluster/transfer", "{}"},
+	} {
+		if res, _ := send(t, s, c[0], c[1], c[2], "Authorization", "Bearer "+adminToken); res.StatusCode != 500 {
+			t.Fatalf("%s %s: %d", c[0], c[1], res.StatusCode)
+		}
+		done := 0
+		for _, l := range log.take(t) {
+			switch l["msg"] {
+			case "changed by an operator":
+				done++
+			case "not changed by an operator":
+				t.Errorf("%s %s: %v", c[0], c[1], l)
+			}
+		}
+		if done != 1 {
+			t.Errorf("%s %s: %d lines", c[0], c[1], done)
+		}
+	}
+}
+
+// blind can't be shown.
+type blind struct{ *replicas }
+
+func (blind) Show(context.Context) (*adminapi.Cluster, error) {
+	return nil, errors.New("nobody answers")
 }
 
 // A waiter is taken out of the queue by its id; what runs is left alone.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// brake slows those down who try tokens: after wrongMax wrong ones, what an address shows is refused unheard until time has
+// brake slows those down who try tokens: after wrongMax wrong ones, those of an address are refused unheard until time has
 // forgiven one. It keeps at most brakeMax addresses. Who shows no token at all tries none.
 type brake struct {
 	mu    sync.Mutex // guards the rest

@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -38,7 +39,10 @@ func everything(w *world, log io.Writer) func(*admin.Options) {
 			return &adminapi.JoinOffer{}, nil
 		}
 		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "iop_up 1\n") })
-		o.Page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the page\n") })
+		o.Page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("ETag", "page")
+			_, _ = io.WriteString(w, "the page\n")
+		})
 		o.Token, o.ViewToken = adminToken, viewToken
 		o.Logger = slog.New(slog.NewJSONHandler(log, nil))
 	}
@@ -250,15 +254,117 @@ func TestWrongTokensAreBraked(t *testing.T) {
 	if !braked {
 		t.Error("30 wrong tokens are all looked at")
 	}
-	if res, _ := send(t, s, "GET", "/status", "", "Authorization", "Bearer "+adminToken); res.StatusCode != 429 {
-		t.Errorf("a right one among them shows by its answer: %d", res.StatusCode)
-	}
 	if res, _ := send(t, s, "GET", "/healthz", ""); res.StatusCode != 200 {
 		t.Errorf("who shows no token tries none: %d", res.StatusCode)
 	}
 	lines := log.take(t)
 	if len(lines) != 1 || lines[0]["level"] != "WARN" || strings.Contains(fmt.Sprint(lines), "guess") {
 		t.Errorf("log %v", lines)
+	}
+}
+
+// Whoever reaches the listener can have its address braked, and may share it with the operator (a NAT, a proxy, this machine):
+// that locks nobody out who shows a right token. Only one that could be found by trying waits like a wrong one.
+func TestStrangerCannotLockTheOperatorOut(t *testing.T) {
+	w := busy(t)
+	for _, c := range []struct {
+		admin, view string
+		want        int
+	}{{adminToken, viewToken, 200}, {"short-admin", "short-view", 429}} {
+		s := serve(t, w, func(o *admin.Options) {
+			everything(w, io.Discard)(o)
+			o.Token, o.ViewToken = c.admin, c.view
+		})
+		for range 30 {
+			send(t, s, "GET", "/status", "", "Authorization", "Bearer guess-guess-guess")
+		}
+		if res, _ := send(t, s, "GET", "/status", "", "Authorization", "Bearer guess-guess-guess"); res.StatusCode != 429 {
+			t.Errorf("a wrong token is looked at: %d", res.StatusCode)
+		}
+		for _, token := range []string{c.admin, c.view} {
+			if res, _ := send(t, s, "GET", "/status", "", "Authorization", "Bearer "+token); res.StatusCode != c.want {
+				t.Errorf("%s: %d, want %d", token, res.StatusCode, c.want)
+			}
+		}
+		if res, _ := send(t, s, "POST", "/drain", `{"node":"studio","on":true}`, "Authorization", "Bearer "+c.admin); res.StatusCode != c.want {
+			t.Errorf("a change: %d, want %d", res.StatusCode, c.want)
+		}
+	}
+}
+
+// No spelling of a path and no method opens what the token table closes.
+func TestPathsAndMethodsAroundTheTable(t *testing.T) {
+	w := busy(t)
+	s := serve(t, w, everything(w, io.Discard))
+	secret := []string{"/cluster/backup", "/status", "/config", "/queue", "/drain", "/refresh", "/debug/goroutines", "/live", "/metrics", "/nodes"}
+	for _, path := range secret {
+		for _, spelled := range []string{
+			path, "/" + path, path + "/", "/ui/.." + path, "/ui/%2e%2e" + path, "/./" + path[1:], "/healthz/.." + path, "/healthz/%2e%2e" + path,
+			"/%2f" + path[1:], strings.ToUpper(path), path + "%00", path + ";x", path + "?x=/ui/", "/ui" + path, "/healthz" + path,
+		} {
+			for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get", "CONNECT", "PROPFIND"} {
+				for _, auth := range []string{"", "Bearer " + viewToken} {
+					code, tag, body := raw(t, s, method, spelled, auth)
+					served := code == 200 && tag != "page"
+					if auth == "" && served {
+						t.Errorf("%s %s without a token: %d %.80s", method, spelled, code, body)
+					}
+					if auth != "" && served && (!(method == "GET" || method == "HEAD") || strings.Contains(body, "iopback1")) {
+						t.Errorf("%s %s with the view token: %d %.80s", method, spelled, code, body)
+					}
+				}
+			}
+		}
+	}
+}
+
+// raw sends a call as it is written, with headers that proxies and frameworks know, and gives the status, the
+// ETag and the beginning of the body.
+func raw(t *testing.T, s *httptest.Server, method, target, auth string) (status int, tag, body string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n"+
+		"X-HTTP-Method-Override: GET\r\nX-Original-URL: /healthz\r\nX-Rewrite-URL: /healthz\r\nX-Forwarded-For: 127.0.0.1\r\n", method, target)
+	if auth != "" {
+		_, _ = fmt.Fprintf(conn, "Authorization: %s\r\n", auth)
+	}
+	_, _ = io.WriteString(conn, "\r\n")
+	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, target, err)
+	}
+	head := make([]byte, 200)
+	n, _ := io.ReadAtLeast(res.Body, head, 1) // a stream goes on
+	return res.StatusCode, res.Header.Get("ETag"), string(head[:n])
+}
+
+// A caller that takes nothing of a large answer is cut off.
+func TestCallerThatTakesNothingIsCutOff(t *testing.T) {
+	w := busy(t)
+	over := make(chan error, 1)
+	s := serve(t, w, everything(w, io.Discard))
+	s.Config.Handler = admin.NewImpatient(admin.Options{
+		Source: w, Edge: "edge-1", Address: s.Listener.Addr().String(),
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, err := w.Write(make([]byte, 64<<20)) // more than sockets keep
+			over <- err
+		}),
+	}, 100*time.Millisecond)
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_, _ = io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	if err := <-over; err == nil {
+		t.Error("64 MiB were taken by nobody")
 	}
 }
 

@@ -1,10 +1,18 @@
 package admin
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 )
+
+// NewImpatient makes the handler of the admin listener, with that much patience with callers that take nothing.
+func NewImpatient(o Options, patience time.Duration) http.Handler {
+	g := newGuard(newAPI(o))
+	g.patience = patience
+	return g
+}
 
 // Feed is a feed of the live view without its viewers' streams.
 type Feed struct {

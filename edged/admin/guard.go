@@ -26,6 +26,7 @@ type guard struct {
 	host     string // that we listen on
 	admin    secret
 	view     secret
+	patience time.Duration // with a caller that takes nothing of its answer
 }
 
 func newGuard(a *api) *guard {
@@ -35,17 +36,19 @@ func newGuard(a *api) *guard {
 	}
 	return &guard{
 		api: a, next: a.routes(), loopback: isLoopback(host), host: host, admin: newSecret(a.Token), view: newSecret(a.ViewToken),
+		patience: liveWriteMax,
 	}
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w = newPaced(w, g.patience)
 	secureHeaders(w.Header())
 	if e := g.foreign(r); e != nil {
 		g.refuse(w, r, e)
 		return
 	}
 	c := caller{browser: fromBrowser(r), shown: g.shown(r)}
-	if c.shown != shownNone {
+	if c.shown == shownWrong || g.guessable(c.shown) {
 		if wait := g.api.brake.wait(r.RemoteAddr, time.Now()); wait > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
 			g.refuse(w, r, &adminapi.Error{
@@ -55,7 +58,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if c.shown == shownWrong && g.api.brake.note(r.RemoteAddr, time.Now()) {
-			g.api.Logger.WarnContext(r.Context(), "a wrong admin token was shown; after too many of them the address is not listened to for a while",
+			g.api.Logger.WarnContext(r.Context(), "a wrong admin token was shown; after too many of them those of the address are not looked at for a while",
 				"from", r.RemoteAddr, "agent", cutText(r.UserAgent(), agentMax))
 		}
 	}
@@ -120,7 +123,7 @@ func isLoopback(host string) bool {
 }
 
 // foreignOrigin tells whether a browser made this call for a page from elsewhere. Following a link to here is no such
-// call: the page doesn't get to see the answer.
+// call: the page doesn't get to see the answer. What a page embeds (frames, objects) is one.
 func foreignOrigin(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		u, err := url.Parse(origin)
@@ -128,7 +131,8 @@ func foreignOrigin(r *http.Request) bool {
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "cross-site", "same-site":
-		return r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate"
+		dest := r.Header.Get("Sec-Fetch-Dest")
+		return r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate" || dest != "" && dest != "document"
 	}
 	return false
 }
@@ -156,14 +160,24 @@ func (g *guard) shown(r *http.Request) shown {
 	return shownWrong
 }
 
-// secret is a token that callers are compared with, as SHA-256, so that comparing takes the same time for every length.
-type secret struct {
-	sum [32]byte
-	set bool
+// guessable tells of a right token that may have been found by trying. Only such a one is braked like a wrong one: who shares
+// an address with the one who tries (a NAT, a proxy, this machine) could be locked out otherwise by anybody.
+func (g *guard) guessable(s shown) bool {
+	return s == shownAdmin && g.admin.short || s == shownView && g.view.short
 }
 
+// secret is a token that callers are compared with, as SHA-256, so that comparing takes the same time for every length.
+type secret struct {
+	sum   [32]byte
+	set   bool
+	short bool // few enough to be tried
+}
+
+// shortToken is the length below which a token can be found by trying, in bytes. A start warns of such ones.
+const shortToken = 16
+
 func newSecret(token string) secret {
-	return secret{sum: sha256.Sum256([]byte(token)), set: token != ""}
+	return secret{sum: sha256.Sum256([]byte(token)), set: token != "", short: len(token) < shortToken}
 }
 
 func (s secret) is(token string) bool {

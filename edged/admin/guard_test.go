@@ -31,6 +31,9 @@ func TestGuardAgainstForeignPages(t *testing.T) {
 		{"hidden origin", []string{"Origin", "null"}, "forbidden_origin"},
 		{"cross-site fetch", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}, "forbidden_origin"},
 		{"followed link", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, ""},
+		{"link to a document", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, ""},
+		{"frame of another page", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, "forbidden_origin"},
+		{"object of another page", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "object"}, "forbidden_origin"},
 		{"typed address", []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

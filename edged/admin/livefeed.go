@@ -89,7 +89,8 @@ func (f *feed) leave() {
 func (f *feed) next(a *api, seen uint64, now time.Time) ([]encodedFrame, uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if tick := now.UnixNano() / int64(f.every); f.rows.providers == nil || tick > f.tick {
+	// A viewer that comes late, with the tick before, finds that of now; a wall clock that was set back stops nobody's picture.
+	if tick := now.UnixNano() / int64(f.every); f.rows.providers == nil || tick > f.tick || tick < f.tick-1 {
 		if err := f.compute(a, now); err != nil {
 			return nil, seen, err
 		}
