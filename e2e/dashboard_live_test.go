@@ -141,7 +141,7 @@ func dashboardViewToken(t *testing.T, c *chromium) {
 	p.signIn(viewToken)
 	p.live()
 	p.openRow("providers", "gpu-1")
-	p.awaitText("dialog[open] .sheet-foot", "signed in to read only")
+	p.awaitText("dialog[open] .sheet-foot", "signed in with the view token")
 	if n := eval[int](p, `document.querySelectorAll("dialog[open] .sheet-foot button").length`); n != 0 {
 		t.Errorf("%d actions are offered", n)
 	}

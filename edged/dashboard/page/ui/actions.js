@@ -4,9 +4,10 @@ import { confirm } from "./dialog.js";
 import { button, el } from "./dom.js";
 import { notice, trouble } from "./notice.js";
 
-const why = {
-  token_needed: "This page is read-only because the edge has no edge.admin.token: a page can't prove who sits before it. Set one in the edge's file and restart it, or use iopctl.",
-  read_only: "You are signed in to read only. To change something, sign out and in again with the admin token (edge.admin.token).",
+// readOnly says why nothing can be changed, by the edge's word for what the viewer may.
+export const readOnly = {
+  token_needed: "Read-only: the edge has no edge.admin.token, so a page can't prove who sits before it. Set one in the edge's file and restart it to drain and cancel from here; iopctl can without.",
+  read_only: "Read-only: you are signed in with the view token. To drain and cancel, sign out and in again with the admin token (edge.admin.token).",
 };
 
 export class Actions {
@@ -23,7 +24,7 @@ export class Actions {
   buttons(...made) {
     const may = this.#may();
     if (may === "allowed") return made;
-    return [el("p", { class: "dim" }, why[may] ?? why.read_only)];
+    return [el("p", { class: "dim" }, readOnly[may] ?? readOnly.read_only)];
   }
 
   // drain gives the button that drains a node or provider, or ends that. kind: node, provider.

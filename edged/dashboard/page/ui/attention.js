@@ -12,7 +12,7 @@ export function attention(p) {
   if (!h.leader) out.push({ tone: "bad", text: "No leader: nothing is admitted", hint: "most replicas must run and reach each other" });
   for (const m of p.members) if (!m.reachable) out.push({ tone: "bad", text: `Replica ${m.id} does not answer`, hint: "see its process and its network" });
   if (h.queue.max > 0 && h.queue.pending >= h.queue.max * 0.8) {
-    out.push({ tone: h.queue.pending >= h.queue.max ? "bad" : "warn", text: `The queue is ${h.queue.pending >= h.queue.max ? "full" : "nearly full"}: ${h.queue.pending} of ${h.queue.max}`, hint: "more is refused with 503 queue_full" });
+    out.push({ tone: h.queue.pending >= h.queue.max ? "bad" : "warn", text: `The queue is ${h.queue.pending >= h.queue.max ? "full" : "nearly full"}: ${h.queue.pending} of ${h.queue.max}`, hint: "more is refused with 429 queue_full" });
   }
   const nodes = [...p.nodes.values()];
   group(out, "bad", nodes.filter((n) => !n.connected).map((n) => n.id), "Node", "is not connected", "are not connected", "start noded there, or see its log");

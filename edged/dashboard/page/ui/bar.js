@@ -1,7 +1,7 @@
 // A provider's slots: how many are taken, how many of those by long requests, and how many there are. The numbers beside
 // the bar say the same.
 
-import { el, put, say, show } from "./dom.js";
+import { el, put, say, show, widen } from "./dom.js";
 
 // slots makes the cell of a provider.
 export function slots() {
@@ -18,8 +18,8 @@ export function slots() {
 function update(x, p) {
   const capacity = p.capacity;
   const room = capacity ?? Math.max(p.in_flight, 1);
-  width(x.long, p.long_in_flight / Math.max(room, 1));
-  width(x.normal, (p.in_flight - p.long_in_flight) / Math.max(room, 1));
+  widen(x.long, p.long_in_flight / Math.max(room, 1));
+  widen(x.normal, (p.in_flight - p.long_in_flight) / Math.max(room, 1));
   const grid = capacity !== null && capacity > 1 && capacity <= 24 ? String(capacity) : "1";
   if (x.bar.dataset.grid !== grid) {
     x.bar.dataset.grid = grid;
@@ -31,14 +31,6 @@ function update(x, p) {
   show(x.quota, counted);
   say(x.longs, counted ? `long ${p.long_in_flight} of ${p.long_capacity}` : p.long_in_flight > 0 ? `long ${p.long_in_flight}` : "");
   if (!counted) return;
-  width(x.quota, capacity ? Math.min(1, p.long_capacity / capacity) : p.long_capacity > 0 ? 1 : 0);
-  width(x.quota.firstChild, p.long_capacity > 0 ? p.long_in_flight / p.long_capacity : 0);
-}
-
-function width(node, share) {
-  const text = `${Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10}%`;
-  if (node.dataset.w !== text) {
-    node.dataset.w = text;
-    node.style.width = text;
-  }
+  widen(x.quota, capacity ? Math.min(1, p.long_capacity / capacity) : p.long_capacity > 0 ? 1 : 0);
+  widen(x.quota.firstChild, p.long_capacity > 0 ? p.long_in_flight / p.long_capacity : 0);
 }

@@ -1,8 +1,8 @@
 // The view of the cluster: its replicas, the nodes and their links.
 
-import { sheet } from "./dialog.js";
+import { follow } from "./dialog.js";
 import { el } from "./dom.js";
-import { mark, remark } from "./mark.js";
+import { mark, stateCell } from "./mark.js";
 import { command, facts, plain, section } from "./section.js";
 import { Table } from "./table.js";
 import { count } from "./words.js";
@@ -63,33 +63,22 @@ function nodeTable(open) {
 
 const nodeState = (n) => (!n.connected ? "offline" : n.draining ? "draining" : "connected");
 
-function stateCell(read) {
-  const node = mark("waiting");
-  return { node, update: (row) => remark(node, read(row)) };
+function openNode(id, { picture, changed, actions }) {
+  follow(`Node ${id}`, changed, {
+    read: () => {
+      const n = picture.nodes.get(id);
+      return n && { ...n, providers: [...picture.providers.values()].filter((p) => p.node === id) };
+    },
+    show: about,
+    buttons: (n) => actions.buttons(actions.drain("node", id, n.draining)),
+  });
 }
 
-function openNode(id, { picture, changed, actions }) {
-  const s = sheet(`Node ${id}`);
-  let drawn = "";
-  const draw = () => {
-    const n = picture.nodes.get(id);
-    const providers = [...picture.providers.values()].filter((p) => p.node === id);
-    const text = JSON.stringify([n ?? null, providers]);
-    if (text === drawn) return;
-    const first = drawn === "" || JSON.parse(drawn)[0]?.draining !== n?.draining;
-    drawn = text;
-    if (!n) {
-      s.body.replaceChildren(el("p", {}, "It is no longer there."));
-      s.foot.replaceChildren();
-      return;
-    }
-    s.body.replaceChildren(el("p", { class: "lead" }, mark(nodeState(n)), " ", n.connected ? (n.draining ? "Its providers get no new requests." : "It is linked.") : "It has no link: start noded there, or see its log."),
-      facts([["Alias", n.alias], ["Version", n.version]]),
-      el("h3", {}, "Links"), n.links.length === 0 ? el("p", { class: "dim" }, "None.") : plain("Links", ["Edge", "Generation", "State"], n.links.map((l) => [l.edge, String(l.generation), mark(l.state)])),
-      el("h3", {}, "Providers"), providers.length === 0 ? el("p", { class: "dim" }, "None.") : plain("Providers of the node", ["Provider", "State", "Runs"], providers.map((p) => [p.id, mark(p.status), `${p.in_flight} of ${p.capacity ?? "∞"}`])));
-    if (first) s.foot.replaceChildren(...actions.buttons(actions.drain("node", id, n.draining === true)));
-  };
-  const end = changed(draw);
-  s.closed.then(end);
-  draw();
+function about(n) {
+  return [
+    el("p", { class: "lead" }, mark(nodeState(n)), " ", n.connected ? (n.draining ? "Its providers get no new requests." : "It is linked.") : "It has no link: start noded there, or see its log."),
+    facts([["Alias", n.alias], ["Version", n.version]]),
+    el("h3", {}, "Links"), n.links.length === 0 ? el("p", { class: "dim" }, "None.") : plain("Links", ["Edge", "Generation", "State"], n.links.map((l) => [l.edge, String(l.generation), mark(l.state)])),
+    el("h3", {}, "Providers"), n.providers.length === 0 ? el("p", { class: "dim" }, "None.") : plain("Providers of the node", ["Provider", "State", "Runs"], n.providers.map((p) => [p.id, mark(p.status), `${p.in_flight} of ${p.capacity ?? "∞"}`])),
+  ];
 }

@@ -27,6 +27,32 @@ export function sheet(title, { small = false } = {}) {
   return { node, body, foot, close, closed };
 }
 
+// follow opens a sheet of something that changes: read() gives it as it is (undefined: it is gone), show(it) the nodes that tell of
+// it, buttons(it) what can be done. These are only made anew when it begins or ends to drain, so that none goes while it is pressed.
+// changed(fn) calls fn at each change and returns what ends that.
+export function follow(title, changed, { read, show, buttons }) {
+  const s = sheet(title);
+  let drawn = "";
+  let draining = null;
+  const draw = () => {
+    const it = read();
+    const text = JSON.stringify(it ?? null);
+    if (text === drawn) return;
+    drawn = text;
+    if (!it) {
+      s.body.replaceChildren(el("p", {}, "It is no longer there."));
+      s.foot.replaceChildren();
+      draining = null;
+      return;
+    }
+    s.body.replaceChildren(...show(it));
+    if (draining !== it.draining) s.foot.replaceChildren(...buttons(it));
+    draining = it.draining;
+  };
+  s.closed.then(changed(draw));
+  draw();
+}
+
 // confirm asks before an action; it resolves to whether it may be done.
 export async function confirm(title, text, verb) {
   const s = sheet(title, { small: true });

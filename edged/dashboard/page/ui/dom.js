@@ -46,6 +46,14 @@ export function show(node, seen) {
   if (node.hidden === seen) node.hidden = !seen;
 }
 
+// widen makes a bar as wide as a share, from 0 to 1, of what it lies in.
+export function widen(node, share) {
+  const text = `${Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10}%`;
+  if (node.dataset.w === text) return;
+  node.dataset.w = text;
+  node.style.width = text;
+}
+
 // button makes one that is no form's.
 export function button(text, press, props = {}) {
   return el("button", { type: "button", ...props, on: { click: press } }, text);

@@ -113,7 +113,7 @@ export class Feed {
 }
 
 // Parser reads server-sent events out of pieces of text.
-export class Parser {
+class Parser {
   #take;
   #pieces = []; // of the line that is not over yet
   #event = "";

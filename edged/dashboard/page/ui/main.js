@@ -1,6 +1,6 @@
 // The page: the feed into the picture, the picture into the view that is open.
 
-import { Actions } from "./actions.js";
+import { Actions, readOnly } from "./actions.js";
 import { Cluster } from "./cluster.js";
 import { askToken } from "./dialog.js";
 import { button, el, show } from "./dom.js";
@@ -12,6 +12,7 @@ import { Picture } from "./picture.js";
 import { Revisions } from "./revision.js";
 import { Session } from "./session.js";
 import { Usage } from "./usage.js";
+import { fault } from "./words.js";
 
 const session = new Session();
 const picture = new Picture();
@@ -68,7 +69,7 @@ const feed = new Feed(session, {
 
 function sentence(state) {
   if (state.name === "locked") return "This edge wants a token: sign in to see it.";
-  if (state.name === "waiting") return `${state.error?.message ?? "The feed ended"}. ${state.error?.cure ?? ""}`;
+  if (state.name === "waiting") return fault(state.error ?? { message: "The feed ended" });
   return "Asking the edge …";
 }
 
@@ -86,11 +87,6 @@ function draw() {
     foot.textContent = readOnly[picture.head.actions] ?? "";
   });
 }
-
-const readOnly = {
-  token_needed: "Read-only: the edge has no edge.admin.token, so a page can't prove who sits before it. Set one to drain and cancel from here; iopctl can without.",
-  read_only: "Read-only: you are signed in with the view token. The admin token may drain and cancel.",
-};
 
 function route() {
   const id = location.hash.slice(1);

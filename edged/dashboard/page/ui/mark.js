@@ -21,6 +21,12 @@ export function mark(state, word = state) {
   return node;
 }
 
+// stateCell is a cell of a table that shows what read gives of its row.
+export function stateCell(read) {
+  const node = mark("waiting");
+  return { node, update: (row) => remark(node, read(row)) };
+}
+
 // remark changes it to another state.
 export function remark(node, state, word = state) {
   const t = tone(state);

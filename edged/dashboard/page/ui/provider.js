@@ -1,9 +1,9 @@
 // The table of providers, and the sheet of one.
 
 import { slots } from "./bar.js";
-import { sheet } from "./dialog.js";
+import { follow } from "./dialog.js";
 import { el } from "./dom.js";
-import { mark, remark } from "./mark.js";
+import { mark, stateCell } from "./mark.js";
 import { command, facts } from "./section.js";
 import { Table } from "./table.js";
 
@@ -16,7 +16,7 @@ export function providerTable(open) {
       command("iopctl nodes add NAME"), el("p", { class: "dim" }, "or write nodes[].providers into the edge's file and "), command("iopctl refresh --dry-run")),
     columns: [
       { id: "id", title: "Provider", value: (p) => p.id, text: (p) => p.id, opens: true, wide: true },
-      { id: "state", title: "State", value: (p) => `${order.indexOf(p.status)} ${p.status} ${p.health}`, cell: () => stateCell() },
+      { id: "state", title: "State", value: (p) => `${order.indexOf(p.status)} ${p.status} ${p.health}`, cell: () => stateCell((p) => p.status) },
       { id: "slots", title: "Slots", value: (p) => (p.capacity ? p.in_flight / p.capacity : p.in_flight), number: false, cell: slots },
       { id: "queued", title: "Wanted by", value: (p) => p.queued, text: (p) => (p.queued === 0 ? "" : String(p.queued)), number: true, class: "p2" },
       { id: "node", title: "Node", value: (p) => p.node, text: (p) => p.node, class: "p3", wide: true },
@@ -26,11 +26,6 @@ export function providerTable(open) {
   });
 }
 
-function stateCell() {
-  const node = mark("available");
-  return { node, update: (p) => remark(node, p.status) };
-}
-
 function cause(p) {
   if (p.cause) return p.cause;
   if (!p.connected && p.status === "unavailable") return `node ${p.node} is not connected`;
@@ -38,33 +33,27 @@ function cause(p) {
   return "";
 }
 
-// openProvider shows one; now(id) gives it as it is, changed(fn) calls fn at each change and returns what ends that.
+// openProvider shows one. context: {picture, changed, actions}.
 export function openProvider(id, { picture, changed, actions }) {
-  const s = sheet(`Provider ${id}`);
-  let drawn = "";
-  const draw = () => {
-    const p = picture.providers.get(id);
-    const text = JSON.stringify(p ?? null);
-    if (text === drawn) return;
-    const before = drawn ? JSON.parse(drawn) : null;
-    drawn = text;
-    if (!p) {
-      s.body.replaceChildren(el("p", {}, "It is no longer there."));
-      s.foot.replaceChildren();
-      return;
-    }
-    const bar = slots();
-    bar.update(p);
-    s.body.replaceChildren(el("p", { class: "lead" }, mark(p.status), " ", why(p)), bar.node, facts([
+  follow(`Provider ${id}`, changed, {
+    read: () => picture.providers.get(id),
+    show: about,
+    buttons: (p) => actions.buttons(actions.drain("provider", id, p.draining)),
+  });
+}
+
+function about(p) {
+  const bar = slots();
+  bar.update(p);
+  return [
+    el("p", { class: "lead" }, mark(p.status), " ", why(p)), bar.node,
+    facts([
       ["Node", p.node], ["Type", p.label ? `${p.label} (${p.type})` : p.type], ["Health", p.health], ["Enabled", p.enabled ? "yes" : "no: enabled is false in the configuration"],
       ["Waiters that could use it", String(p.queued)], ["of them long", p.long_queued > 0 ? String(p.long_queued) : null],
       ["Priority", `${p.priority} (lower wins ties)`], ["Link generation", String(p.generation)],
-    ]), el("p", { class: "dim" }, "What its backend says of itself: ", command(`iopctl providers show ${id}`)));
-    if (!before || before.draining !== p.draining) s.foot.replaceChildren(...actions.buttons(actions.drain("provider", id, p.draining)));
-  };
-  const end = changed(draw);
-  s.closed.then(end);
-  draw();
+    ]),
+    el("p", { class: "dim" }, "What its backend says of itself: ", command(`iopctl providers show ${p.id}`)),
+  ];
 }
 
 function why(p) {

@@ -5,7 +5,7 @@ import { el, say } from "./dom.js";
 import { mark } from "./mark.js";
 import { facts, plain } from "./section.js";
 import { moment } from "./time.js";
-import { many, span } from "./words.js";
+import { fault, many, span } from "./words.js";
 
 const EVERY = 2000;
 
@@ -29,7 +29,7 @@ export async function openRequest(id, { session, actions }) {
       if (r.state === "ended") return;
     } catch (e) {
       if (stop.signal.aborted) return;
-      s.body.replaceChildren(el("p", { class: "trouble", role: "alert" }, `${e.message}. `, e.cure ?? ""));
+      s.body.replaceChildren(el("p", { class: "trouble", role: "alert" }, fault(e)));
       s.foot.replaceChildren();
       shown = "";
       if (e.status === 404 || e.status === 401) return;

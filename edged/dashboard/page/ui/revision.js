@@ -4,7 +4,7 @@ import { button, el } from "./dom.js";
 import { diff } from "./diff.js";
 import { section } from "./section.js";
 import { moment } from "./time.js";
-import { many } from "./words.js";
+import { fault, many } from "./words.js";
 
 const sources = { start: "read when the edge started", refresh: "applied by a refresh", signal: "read again after SIGHUP", other: "came through another edge" };
 
@@ -43,7 +43,7 @@ export class Revisions {
       if (this.shown.open) await this.#show();
     } catch (e) {
       this.#revision = revision; // ask again at the next one, or by the button
-      this.list.replaceChildren(el("li", { class: "trouble", role: "alert" }, `${e.message}. ${e.cure ?? ""} `, button("Ask again", () => this.#ask(revision))));
+      this.list.replaceChildren(el("li", { class: "trouble", role: "alert" }, `${fault(e)} `, button("Ask again", () => this.#ask(revision))));
     }
     this.#asking = false;
   }
@@ -53,7 +53,7 @@ export class Revisions {
       const c = await this.#session.get("/config");
       this.document.textContent = c.document === null ? "none" : JSON.stringify(c.document, null, 2);
     } catch (e) {
-      this.document.textContent = `${e.message}. ${e.cure ?? ""}`;
+      this.document.textContent = fault(e);
     }
   }
 }

@@ -11,7 +11,7 @@ export class Refusal extends Error {
 }
 
 // Unreachable says that nobody answered.
-export class Unreachable extends Error {
+class Unreachable extends Error {
   constructor() {
     super("the edge does not answer");
     this.code = "unreachable";

@@ -1,6 +1,6 @@
 // The numbers at a glance.
 
-import { el, put, say, show } from "./dom.js";
+import { el, put, say, show, widen } from "./dom.js";
 import { brief, count, rate, took } from "./words.js";
 
 const RECENT = 10; // seconds that rates are of
@@ -35,9 +35,8 @@ function tile(name, read) {
       say(note, x.note ?? "");
       show(meter, x.share !== undefined);
       if (x.share === undefined) return;
-      const share = Math.round(Math.min(1, Math.max(0, x.share)) * 1000) / 10;
-      fill.style.width = `${share}%`;
-      put(node, "data-tone", share >= 100 && name === "Waiting" ? "bad" : share >= 80 && name === "Waiting" ? "warn" : null);
+      widen(fill, x.share);
+      put(node, "data-tone", name !== "Waiting" || x.share < 0.8 ? null : x.share < 1 ? "warn" : "bad");
     },
   };
 }

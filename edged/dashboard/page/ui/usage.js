@@ -1,9 +1,9 @@
 // The view of usage: what was used, by principal or something else, in some days.
 
-import { button, el, put } from "./dom.js";
+import { button, el, put, widen } from "./dom.js";
 import { section } from "./section.js";
 import { Table } from "./table.js";
-import { brief, count, day } from "./words.js";
+import { brief, count, day, fault } from "./words.js";
 
 const keys = ["principal", "token", "model", "provider", "day"];
 const spans = [["Today", 0, 0], ["Yesterday", 1, 1], ["7 days", 6, 0], ["30 days", 29, 0], ["All", null, null]];
@@ -66,7 +66,7 @@ export class Usage {
       this.#draw(report);
       this.trouble.hidden = true;
     } catch (e) {
-      this.trouble.textContent = `${e.message}. ${e.cure ?? ""}`;
+      this.trouble.textContent = fault(e);
       this.trouble.hidden = false;
     }
   }
@@ -110,7 +110,7 @@ export class Usage {
     return {
       node,
       update: (r) => {
-        fill.style.width = `${Math.round((r.tokens / this.most) * 100)}%`;
+        widen(fill, r.tokens / this.most);
         text.textContent = brief(r.tokens);
       },
     };

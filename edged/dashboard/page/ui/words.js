@@ -45,5 +45,8 @@ export const utc = (ms) => `${new Date(ms).toISOString().replace("T", " ").repla
 // day is a UTC day, some days before now.
 export const day = (before = 0) => new Date(Date.now() - before * 86400000).toISOString().slice(0, 10);
 
+// fault is an error in the edge's words, and what to do about it.
+export const fault = (e) => `${e.message}. ${e.cure ?? ""}`;
+
 // many reads as "1 node", "2 nodes".
 export const many = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
