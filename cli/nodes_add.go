@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -22,8 +23,9 @@ type nodesAddOptions struct {
 // added is the JSON of nodes add.
 type added struct {
 	Report *adminapi.RefreshReport `json:"refresh"`
-	Entry  string                  `json:"edge_file_entry"` // YAML of what to add under nodes in the edge file
-	Join   *joinLines              `json:"join"`            // null: nothing was added
+	Entry  string                  `json:"edge_file_entry"`            // YAML of what to add under nodes in the edge file
+	Join   *joinLines              `json:"join"`                       // null: nothing was added
+	Unused []string                `json:"unused_providers,omitempty"` // of the node: no model leads to them
 }
 
 func newNodesAdd(g *globals) *cobra.Command {
@@ -58,7 +60,11 @@ func (g *globals) addNode(c *cobra.Command, o *nodesAddOptions, id string) error
 	if err != nil {
 		return err
 	}
-	entry, err := entryOf(fragment, o.file, id, o.alias)
+	node, err := describedNode(fragment, o.file, id, o.alias)
+	if err != nil {
+		return err
+	}
+	entry, err := entryOf(node)
 	if err != nil {
 		return err
 	}
@@ -76,6 +82,7 @@ func (g *globals) addNode(c *cobra.Command, o *nodesAddOptions, id string) error
 		if out.Join, err = o.mint(c, client, id); err != nil {
 			return err
 		}
+		out.Unused = unused(c, client, node)
 	}
 	if err := g.print(c, out, func(p *page) { showAdded(p, &out, id, o.file) }); err != nil {
 		return err
@@ -83,15 +90,38 @@ func (g *globals) addNode(c *cobra.Command, o *nodesAddOptions, id string) error
 	return refreshVerdict(out.Report)
 }
 
-// entryOf is the node as it would stand in an edge file.
-func entryOf(fragment []byte, file, id, alias string) (string, error) {
-	if file == "" {
-		file = "node"
-	}
-	node, _, err := configs.ParseCatalogNode(fragment, file, id, alias)
+// describedNode is the node that the flags and the file describe.
+func describedNode(fragment []byte, file, id, alias string) (*configs.CatalogNode, error) {
+	node, _, err := configs.ParseCatalogNode(fragment, cmp.Or(file, "node"), id, alias)
 	if err != nil {
-		return "", &faultError{code: ExitUsage, err: err}
+		return nil, &faultError{code: ExitUsage, err: err}
 	}
+	return node, nil
+}
+
+// unused are the providers of a node that get nothing, because no model leads to them. Those without a bound can be asked for
+// themselves. It is nil if the edge does not tell.
+func unused(c *cobra.Command, client *adminapi.Client, node *configs.CatalogNode) (ids []string) {
+	l, err := client.Models(c.Context())
+	if err != nil {
+		return nil
+	}
+	used := map[string]bool{}
+	for _, m := range l.Models {
+		for _, v := range m.Providers {
+			used[v.Provider] = true
+		}
+	}
+	for _, v := range node.Providers {
+		if !used[v.ID] && v.Capacity > 0 {
+			ids = append(ids, v.ID)
+		}
+	}
+	return ids
+}
+
+// entryOf is the node as it would stand in an edge file.
+func entryOf(node *configs.CatalogNode) (string, error) {
 	text, err := json.Marshal(node)
 	if err != nil {
 		return "", err
@@ -126,6 +156,10 @@ func showAdded(p *page, a *added, id, file string) {
 	p.line("")
 	for line := range strings.Lines(a.Entry) {
 		p.line("%s", strings.TrimSuffix(line, "\n"))
+	}
+	if len(a.Unused) > 0 {
+		p.line("")
+		p.line("No model leads to %s yet: name it in the edge file under the providers of a model, then iopctl refresh.", strings.Join(a.Unused, ", "))
 	}
 }
 

@@ -33,7 +33,11 @@ func TestLinesToPaste(t *testing.T) {
 
 func TestEntryOfANode(t *testing.T) {
 	text := "alias: Mac\nadapters: [{ id: a, type: demo }]\nproviders: [{ id: p, type: demo, adapter: a, models: [m], capacity: 1 }]\n"
-	got, err := entryOf([]byte(text), "f", "n1", "")
+	node, err := describedNode([]byte(text), "f", "n1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := entryOf(node)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,10 +49,10 @@ func TestEntryOfANode(t *testing.T) {
 	if !strings.HasPrefix(got, "  - id: n1\n") || strings.Contains(got, "token_hash") {
 		t.Errorf("%s", got)
 	}
-	if _, err := entryOf([]byte("id: other\n"), "f", "n1", ""); err == nil || !strings.Contains(err.Error(), "n1") {
+	if _, err := describedNode([]byte("id: other\n"), "f", "n1", ""); err == nil || !strings.Contains(err.Error(), "n1") {
 		t.Errorf("another id: %v", err)
 	}
-	if _, err := entryOf([]byte("capacity: 4\n"), "f", "n1", ""); err == nil {
+	if _, err := describedNode([]byte("capacity: 4\n"), "f", "n1", ""); err == nil {
 		t.Error("an unknown key passes")
 	}
 }
@@ -56,8 +60,8 @@ func TestEntryOfANode(t *testing.T) {
 func TestAnAddedNodeIsShownAsLinesToPaste(t *testing.T) {
 	const entry = "  - id: n1\n    alias: \"a\x1bb\"\n"
 	var p page
-	showAdded(&p, &added{Report: &adminapi.RefreshReport{}, Join: &joinLines{JoinOffer: &adminapi.JoinOffer{}}, Entry: entry}, "n1", "")
-	if got := p.text.String(); !strings.Contains(got, "\n  - id: n1\n    alias: ") || strings.Contains(got, "\x1b") {
+	showAdded(&p, &added{Report: &adminapi.RefreshReport{}, Join: &joinLines{JoinOffer: &adminapi.JoinOffer{}}, Entry: entry, Unused: []string{"p1"}}, "n1", "")
+	if got := p.text.String(); !strings.Contains(got, "\n  - id: n1\n    alias: ") || !strings.Contains(got, "No model leads to p1 yet") || strings.Contains(got, "\x1b") {
 		t.Errorf("%q", got)
 	}
 }
