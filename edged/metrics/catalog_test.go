@@ -189,6 +189,11 @@ func TestAlertsLeadOn(t *testing.T) {
 				t.Errorf("%s: no %s", name, want)
 			}
 		}
+		for _, unit := range regexp.MustCompile(`systemctl \w+ ([\w-]+)`).FindAllStringSubmatch(a, -1) {
+			if unit[1] != "iop-edged" && unit[1] != "iop-noded" { // as packages and noded service install name them
+				t.Errorf("%s: there is no unit %s", name, unit[1])
+			}
+		}
 		page := regexp.MustCompile(`runbook: (\S+)`).FindStringSubmatch(a)
 		if page == nil {
 			continue
