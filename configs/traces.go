@@ -11,6 +11,15 @@ type Traces struct {
 	CA          string            `json:"ca" doc:"Authorities that may sign the collector's certificate, a PEM file. Empty: those of the system."`
 }
 
+// RevealHeaders gives the headers as they are sent, secrets and all.
+func (t *Traces) RevealHeaders() map[string]string {
+	out := make(map[string]string, len(t.Headers))
+	for name, value := range t.Headers {
+		out[name] = value.Reveal()
+	}
+	return out
+}
+
 // newTraces gives the defaults.
 func newTraces() Traces {
 	return Traces{Protocol: "grpc", Headers: map[string]Secret{}, SampleRatio: 1}

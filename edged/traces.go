@@ -1,6 +1,7 @@
 package edged
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -23,17 +24,9 @@ func newTracer(c *configs.Self, version string, log *slog.Logger) (*spans.Tracer
 	if t.Endpoint == "" {
 		return nil, nil
 	}
-	headers := make(map[string]string, len(t.Headers))
-	for name, value := range t.Headers {
-		headers[name] = value.Reveal()
-	}
-	service := t.ServiceName
-	if service == "" {
-		service = "iop-edge"
-	}
 	tracer, err := spans.New(spans.Options{
-		Endpoint: t.Endpoint, Protocol: t.Protocol, Headers: headers, CA: t.CA, Ratio: t.SampleRatio,
-		Service: service, Instance: c.ID, Version: version, Logger: log,
+		Endpoint: t.Endpoint, Protocol: t.Protocol, Headers: t.RevealHeaders(), CA: t.CA, Ratio: t.SampleRatio,
+		Service: cmp.Or(t.ServiceName, "iop-edge"), Instance: c.ID, Version: version, Logger: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("edge.traces: %w", err)
