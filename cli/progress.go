@@ -18,7 +18,7 @@ type progress struct {
 	over  sync.WaitGroup
 	begun time.Time
 
-	mu   sync.Mutex
+	mu   sync.Mutex // guards the rest
 	text string
 }
 

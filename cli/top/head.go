@@ -136,7 +136,7 @@ func quantile(ms *float64) string {
 	if ms == nil {
 		return "-"
 	}
-	return span(int64(*ms))
+	return adminapi.Span(int64(*ms))
 }
 
 // waitLine draws the waits of the last seconds, one a column.
@@ -149,7 +149,7 @@ func (m *model) waitLine() string {
 	label := "waits p90 "
 	width := max(1, m.width-len(label)-right)
 	values = values[max(0, len(values)-width):]
-	return label + m.scene.sparkline(values, width) + m.scene.fit(" most "+span(int64(highest(values))), right, false)
+	return label + m.scene.sparkline(values, width) + m.scene.fit(" most "+adminapi.Span(int64(highest(values))), right, false)
 }
 
 // lostLines say plainly that what is shown is old.

@@ -17,8 +17,9 @@ type model struct {
 	newest *still // what came last; another one than shown while paused
 	lost   *lost  // nil = connected
 	paused bool
-	pausedAt,
-	nowIs time.Time
+
+	pausedAt time.Time
+	nowIs    time.Time // when the message at hand came
 
 	width, height int
 	panes         []pane

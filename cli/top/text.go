@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"iop/edged/adminapi"
 )
 
 // graphemeMax bounds what is piled up in one place, in bytes.
@@ -96,30 +97,12 @@ func (s *scene) id(text string, width int) string {
 // clean is clean for this terminal.
 func (s *scene) clean(text string) string { return clean(text, s.unicode) }
 
-// span shows milliseconds as people say them: 850ms, 12.3s, 4m05s, 3h20m, 2d4h.
-func span(ms int64) string {
-	d := time.Duration(ms) * time.Millisecond
-	switch {
-	case d < 0:
-		return "0s"
-	case d < time.Second:
-		return fmt.Sprintf("%dms", ms)
-	case d < time.Minute:
-		return fmt.Sprintf("%d.%ds", ms/1000, ms%1000/100)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
-}
-
 // seconds shows an age in whole seconds: below a minute tenths would only flicker.
 func seconds(ms int64) string {
 	if ms = max(0, ms); ms < 60_000 {
 		return fmt.Sprintf("%ds", ms/1000)
 	}
-	return span(ms)
+	return adminapi.Span(ms)
 }
 
 // rate shows a number per second.
