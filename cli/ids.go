@@ -59,16 +59,27 @@ func (g *globals) words(c *cobra.Command, list lister) []string {
 	seen, out := map[string]bool{}, make([]string, 0, len(ids))
 	for _, x := range ids {
 		text := printable(x.name)
-		if seen[text] || text != x.name || text == "" { // what can't be typed is of no use
+		if seen[text] || text != x.name || text == "" || unshelled(text) != text { // what can't be typed is of no use
 			continue
 		}
 		seen[text] = true
 		if x.word != "" {
-			text += "\t" + printable(x.word)
+			text += "\t" + unshelled(printable(x.word))
 		}
 		out = append(out, text)
 	}
 	return out
+}
+
+// unshelled takes the sense of what a shell would act on: bash expands the words that it is offered when it puts in one after the
+// other (menu-complete), so a name like $(command) would be run.
+func unshelled(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("$`\\\"'", r) {
+			return '_'
+		}
+		return r
+	}, text)
 }
 
 // nearby adds to an edge's answer that there is no such id the one that was probably meant. Other errors pass.
