@@ -239,7 +239,7 @@ func TestSecurityHeaders(t *testing.T) {
 	}
 }
 
-// Who tries tokens is not listened to for a while, and the log has one line of it, without the token.
+// Who tries tokens has them refused unheard for a while, and the log has one line of it, without the token.
 func TestWrongTokensAreBraked(t *testing.T) {
 	w, log := busy(t), &journal{}
 	s := serve(t, w, everything(w, log))
