@@ -16,7 +16,7 @@ PORTED  := ./fsm/... ./storage/... ./proto/... ./configs/... ./edged/... ./noded
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help run build artifacts release release-check test smoke race soak soak-cluster mutants check lint vet vet-cross generated tidy vuln bench screenshots proto clean docs
+.PHONY: help run build artifacts release release-check test smoke race soak soak-cluster mutants check lint vet vet-cross generated tidy vuln bench compare screenshots proto clean docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ bench: ## all benchmarks, one package at a time, into bin/bench.txt for benchsta
 	go test -p 1 -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),1) -timeout 3h ./... > bin/bench.txt; \
 	code=$$?; cat bin/bench.txt; \
 	echo "written to bin/bench.txt; compare two with: $(TOOL) benchstat OLD NEW"; exit $$code
+
+compare: ## iop and other gateways (haproxy, nginx, caddy on the PATH) in front of the same backend; some minutes
+	E2E_PEERS=1 go test ./e2e -run '^TestPeers$$' -count=1 -v -timeout 30m
 
 screenshots: ## docs/images from a real edge under load, in some three minutes; needs Chromium
 	E2E_SCREENSHOTS='$(CURDIR)/docs/images' E2E_BROWSER=1 go test ./e2e -run '^TestScreenshots$$' -count=1 -v

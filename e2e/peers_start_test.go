@@ -174,13 +174,17 @@ func (f *foreign) run() {
 
 // end kills the process with its workers.
 func (f *foreign) end() {
+	if !f.process.running() {
+		return
+	}
 	workers := children(f.process.cmd.Process.Pid)
-	f.process.kill()
-	for _, pid := range workers {
+	_ = f.process.cmd.Process.Kill()
+	for _, pid := range workers { // they hold its output open, for the end of which kill waits
 		if p, err := os.FindProcess(pid); err == nil {
 			_ = p.Kill()
 		}
 	}
+	f.process.kill()
 }
 
 func (f *foreign) address() string { return "127.0.0.1:" + strconv.Itoa(f.port) }
