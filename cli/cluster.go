@@ -207,6 +207,8 @@ func showVerification(p *page, v *adminapi.Verification) {
 	switch {
 	case !v.Same:
 		p.line("The states differ at index %d.", v.Index)
+	case len(v.Replicas) == 1:
+		p.line("There is one replica, and none to compare it with: this is its state at index %d.", v.Index)
 	case answered < len(v.Replicas):
 		p.line("%d of %d replicas answered; they have the same state at index %d.", answered, len(v.Replicas), v.Index)
 	default:

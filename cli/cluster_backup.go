@@ -260,7 +260,8 @@ func showRecovered(p *page, r *storage.Rebuilt) {
 	p.fields([2]string{"It was one of", strings.Join(members, ", ")}, [2]string{"Kept as it was", r.Kept})
 	p.line("")
 	p.line("What the others confirmed after index %d, without this replica, is lost: requests admitted or ended since, and changes of the", r.Index)
-	p.line("configuration. Compare with 'iopctl config show' after the start. Start the others only with empty data directories.")
+	p.line("configuration. Compare with 'iopctl config show' after the start. Start the others only with empty data directories,")
+	p.line("and with edge.cluster.peers that name this replica: one that is empty and names nobody begins a cluster of its own.")
 }
 
 func showRebuilt(p *page, r *storage.Rebuilt) {

@@ -52,6 +52,8 @@ With --wait the command ends when the replica votes.`,
 				if x, err = g.awaitVoter(c, client, args[0], o.max); err != nil {
 					return err
 				}
+			} else {
+				x = awaitListed(c.Context(), client, x, args[0], true)
 			}
 			return g.print(c, x, func(p *page) {
 				showMembers(p, x)
@@ -95,12 +97,13 @@ func (g *globals) awaitVoter(c *cobra.Command, client *adminapi.Client, id strin
 	defer p.done()
 	for {
 		x, err := client.Cluster(ctx)
-		state := "no edge answers"
+		state, silent := "no edge answers", false
 		if err == nil {
 			var votes bool
 			if votes, state = progressOf(x, id); votes {
 				return x, nil
 			}
+			silent = silentMember(x, id)
 		} else if ctx.Err() == nil {
 			return nil, fmt.Errorf("wait for replica %s: %w", id, err)
 		}
@@ -108,12 +111,18 @@ func (g *globals) awaitVoter(c *cobra.Command, client *adminapi.Client, id strin
 		select {
 		case <-time.After(memberPoll):
 		case <-ctx.Done():
-			return nil, &faultError{
-				code: ExitFailure, err: fmt.Errorf("replica %s does not vote yet: %s", id, state),
-				cure: "it stays a member and gets its vote when it has caught up; see its log, and 'iopctl cluster members -o wide'",
+			cure := "it stays a member and gets its vote when it has caught up; see its log, and 'iopctl cluster members -o wide'"
+			if silent {
+				cure = "start edged there, or see its log if it runs: it stays a member and gets its vote when it has caught up; if it was a mistake: iopctl cluster remove " + shQuote(id)
 			}
+			return nil, &faultError{code: ExitFailure, err: fmt.Errorf("replica %s does not vote yet: it %s", id, state), cure: cure}
 		}
 	}
+}
+
+// silentMember tells whether a member does not answer.
+func silentMember(x *adminapi.Cluster, id string) bool {
+	return slices.ContainsFunc(x.Members, func(m adminapi.ClusterMember) bool { return m.ID == id && m.Role == "" })
 }
 
 func progressOf(x *adminapi.Cluster, id string) (votes bool, state string) {
@@ -132,11 +141,11 @@ func progressOf(x *adminapi.Cluster, id string) (votes bool, state string) {
 	return false, "is no member"
 }
 
-// awaitGone looks until a replica that was taken out is in the list no more: the edge that answers may hear of it later
-// than the leader. It gives up soon, with what it has.
-func awaitGone(ctx context.Context, client *adminapi.Client, x *adminapi.Cluster, id string) *adminapi.Cluster {
+// awaitListed looks until a replica that was taken in or out is in the list, or in it no more: the edge that answers may
+// hear of it later than the leader. It gives up soon, with what it has.
+func awaitListed(ctx context.Context, client *adminapi.Client, x *adminapi.Cluster, id string, there bool) *adminapi.Cluster {
 	for range 5 {
-		if !slices.ContainsFunc(x.Members, func(m adminapi.ClusterMember) bool { return m.ID == id }) {
+		if slices.ContainsFunc(x.Members, func(m adminapi.ClusterMember) bool { return m.ID == id }) == there {
 			return x
 		}
 		select {
@@ -174,7 +183,7 @@ Refused: the last replica that votes; and one without which the rest has no majo
 			if err != nil {
 				return nearby(c, client, args[0], memberIDs, leaderless(err))
 			}
-			x = awaitGone(c.Context(), client, x, args[0])
+			x = awaitListed(c.Context(), client, x, args[0], false)
 			p.done()
 			return g.print(c, x, func(p *page) { showMembers(p, x) })
 		},

@@ -25,3 +25,26 @@ func TestRemoveShowsWhoIsLeft(t *testing.T) {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
 }
+
+// TestAddShowsTheNewcomer: 'cluster add' said of the replica that it had just taken in that it is no member.
+func TestAddShowsTheNewcomer(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		members := `{"id":"edge-1","voter":true,"role":"leader"}`
+		if r.Method == http.MethodGet {
+			members += `,{"id":"edge-2","error":"connection refused"}`
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"members":[` + members + `]}`))
+	}))
+	defer s.Close()
+	edge := strings.TrimPrefix(s.URL, "http://")
+	code, out, errs := run(t, "cluster", "add", "edge-2", "gw2:7400", "--edge", edge)
+	if code != 0 || !strings.Contains(out, "it does not answer yet (connection refused)") {
+		t.Errorf("%d %s%s", code, out, errs)
+	}
+	// Nobody is there: what to do is said.
+	code, out, errs = run(t, "cluster", "add", "edge-2", "gw2:7400", "--wait", "--wait-timeout", "50ms", "--edge", edge)
+	if code != 1 || !strings.Contains(errs, "start edged there") || !strings.Contains(errs, "iopctl cluster remove edge-2") {
+		t.Errorf("%d %s%s", code, out, errs)
+	}
+}

@@ -101,7 +101,7 @@ func waits() []waiting {
 		}},
 		{"verify", "cluster verify", "waiting for the digests of all replicas (", "have the same state", func(goOn func(), w http.ResponseWriter, _ *http.Request) {
 			goOn()
-			body(w, `{"index":1,"same":true,"replicas":[{"id":"edge-1","digest":"aa"}]}`)
+			body(w, `{"index":1,"same":true,"replicas":[{"id":"edge-1","digest":"aa"},{"id":"edge-2","digest":"aa"}]}`)
 		}},
 		{"transfer", "cluster transfer edge-2", "handing leadership over (", "Leader: edge-1.", func(goOn func(), w http.ResponseWriter, _ *http.Request) {
 			goOn()

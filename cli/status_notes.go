@@ -24,7 +24,7 @@ func notes(s *adminapi.Status, x *extras) []note {
 	if s.Leader == "" {
 		out = append(out, note{"There is no leader that this edge knows of: nothing is admitted until there is one.", "iopctl cluster members -o wide", paintBad})
 	}
-	out = append(out, memberNotes(x.members)...)
+	out = append(out, memberNotes(x.members, s.Leader != "")...)
 	if s.Queue.Max > 0 && s.Queue.Pending*10 >= s.Queue.Max*8 {
 		full := "The queue is nearly full: more than %d are refused with 429 (queue_full)."
 		if s.Queue.Pending >= s.Queue.Max {
@@ -48,26 +48,42 @@ func silentNotes(silent []string) []note {
 	return out
 }
 
-func memberNotes(x *adminapi.Cluster) []note {
+func memberNotes(x *adminapi.Cluster, led bool) []note {
 	if x == nil || len(x.Members) < 2 {
 		return nil
 	}
 	var silent []string
-	voters := 0
+	voters, mute := 0, 0
 	for i := range x.Members {
-		if x.Members[i].Role == "" {
-			silent = append(silent, x.Members[i].ID)
+		m := &x.Members[i]
+		if m.Role == "" {
+			silent = append(silent, m.ID)
 		}
-		if x.Members[i].Voter {
+		if m.Voter {
 			voters++
+			if m.Role == "" {
+				mute++
+			}
 		}
 	}
 	if len(silent) == 0 {
 		return nil
 	}
-	return []note{{
+	out := []note{{
 		fmt.Sprintf("No answer from %s, of %d replicas (%d vote).", strings.Join(silent, ", "), len(x.Members), voters), "iopctl cluster members -o wide", paintBad,
 	}}
+	switch left := voters - mute; {
+	case mute == 0:
+	case 2*left <= voters && led: // those that are silent here are heard elsewhere, or have only just gone
+	case 2*left <= voters:
+		out = append(out, note{
+			fmt.Sprintf("That leaves %d of %d votes, which is no majority. Start edged there: %d more will do. Only if they are lost for good, stop this edge and make it the only one.", left, voters, voters/2+1-left),
+			"iopctl cluster recover --help", paintBad,
+		})
+	case 2*(left-1) <= voters:
+		out = append(out, note{fmt.Sprintf("If one more of the %d that vote is lost, nothing is admitted.", left), "", paintBusy})
+	}
+	return out
 }
 
 func waiterNotes(s *adminapi.Status, queue *adminapi.WaiterList) []note {

@@ -47,6 +47,27 @@ func TestStatusSaysWhatToLookAt(t *testing.T) {
 			},
 			[]string{"No answer from e2, of 2 replicas"},
 		},
+		{
+			"a majority that hangs by one",
+			map[string]string{
+				"/status": statusOf("e1", well), "/cluster": `{"members":[{"id":"e1","voter":true,"role":"leader"},{"id":"e2","voter":true,"role":"follower"},{"id":"e3","voter":true}]}`,
+			},
+			[]string{"No answer from e3, of 3 replicas", "If one more of the 2 that vote is lost, nothing is admitted."},
+		},
+		{
+			"a majority that is lost",
+			map[string]string{
+				"/status": `{"edge":"e1","role":"candidate","leader":"",` + well + `}`, "/cluster": `{"members":[{"id":"e1","voter":true,"role":"candidate"},{"id":"e2","voter":true},{"id":"e3","voter":true}]}`,
+			},
+			[]string{"There is no leader", "No answer from e2, e3", "That leaves 1 of 3 votes, which is no majority. Start edged there: 1 more will do.", "-> iopctl cluster recover --help"},
+		},
+		{
+			"a newcomer that is not there yet",
+			map[string]string{
+				"/status": statusOf("e1", well), "/cluster": `{"members":[{"id":"e1","voter":true,"role":"leader"},{"id":"e2"}]}`,
+			},
+			[]string{"No answer from e2, of 2 replicas (1 vote)."},
+		},
 		{"a full queue", map[string]string{"/status": statusOf("e1", `"queue":{"pending":16,"max":16},"providers":[],"links":[]`)}, []string{"The queue is full: what comes beyond 16"}},
 		{"a queue that fills", map[string]string{"/status": statusOf("e1", `"queue":{"pending":13,"max":16},"providers":[],"links":[]`)}, []string{"nearly full"}},
 		{"waiters", map[string]string{

@@ -207,6 +207,8 @@ func (s *Store) plan(ctx context.Context) (*plan, error) {
 		if self.Address = s.options.Cluster.Address; self.Address == "" {
 			self.Address = self.ID
 		}
+		s.logger.Info("the data directory is empty and no other replica is named: this one begins a cluster of its own",
+			"cure", "to come into a cluster that there is: stop, empty the directory, and name its replicas in edge.cluster.peers")
 		defer s.group.serve()
 	}
 	if s.dir.identity.State == stateForming { // it had peers when it was started before
