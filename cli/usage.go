@@ -3,9 +3,11 @@ package cli
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +18,7 @@ import (
 func newUsage(g *globals) *cobra.Command {
 	var o pastOptions
 	var q adminapi.UsageQuery
+	var day string
 	c := &cobra.Command{
 		Use:   "usage",
 		Short: "Tell who used how many tokens, of which model, at which provider, on which day",
@@ -23,11 +26,19 @@ func newUsage(g *globals) *cobra.Command {
 counts on the day on which it ended. UNTOLD runs are those whose backend reported nothing, or whose edge was lost before it
 could pass it on: their tokens are in no sum.`,
 		Example: `  iopctl usage                                   # all there is
-  iopctl usage --by day,principal --from 2026-01-30 --to 2026-01-30
+  iopctl usage --by principal --day yesterday
+  iopctl usage --by day,principal --from 2026-01-01 --to 2026-01-31
   iopctl usage --by principal,model -o csv > january.csv
   iopctl usage --data-dir ./data/edge-1          # of an edge that is down`,
 		Args: exactly(0),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if day != "" && q.From+q.To != "" {
+				return usage(c, errors.New("--day is one day alone: leave --from and --to out"))
+			}
+			if day != "" {
+				q.From, q.To = day, day
+			}
+			q.From, q.To = dayOf(q.From, time.Now()), dayOf(q.To, time.Now())
 			if err := q.Check(); err != nil {
 				return usage(c, err)
 			}
@@ -46,12 +57,24 @@ could pass it on: their tokens are in no sum.`,
 	}
 	o.register(c)
 	c.Flags().StringSliceVar(&q.By, "by", nil, "sum up by `keys`: day, principal, token, model, provider (default: by all)")
-	c.Flags().StringVar(&q.From, "from", "", "the first `day`, as 2026-01-31")
+	c.Flags().StringVar(&day, "day", "", "this `day` alone, as 2026-01-31, today or yesterday (UTC)")
+	c.Flags().StringVar(&q.From, "from", "", "the first `day`, in the same words")
 	c.Flags().StringVar(&q.To, "to", "", "the last `day`")
 	// The name is that of the flag just made.
 	_ = c.RegisterFlagCompletionFunc("by", completeKeys(adminapi.UsageKeys()...))
 	c.Annotations = map[string]string{annotationCSV: ""}
 	return c
+}
+
+// dayOf puts a date in the place of a day that is named by its distance from now.
+func dayOf(day string, now time.Time) string {
+	switch now = now.UTC(); day {
+	case "today":
+		return now.Format(time.DateOnly)
+	case "yesterday":
+		return now.AddDate(0, 0, -1).Format(time.DateOnly)
+	}
+	return day
 }
 
 // formatCSV is an output format of the commands that are annotated with annotationCSV.

@@ -58,6 +58,9 @@ func (q *UsageQuery) Check() error {
 			return fmt.Errorf("%q is not a day: write it as 2026-01-31", day)
 		}
 	}
+	if q.From != "" && q.To != "" && q.To < q.From {
+		return fmt.Errorf("the last day, %s, is before the first, %s", q.To, q.From)
+	}
 	return nil
 }
 

@@ -33,7 +33,7 @@ func TestUsageIsSummedUp(t *testing.T) {
 			t.Errorf("%+v:\n got %s\nwant %s", c.q, got, c.want)
 		}
 	}
-	for _, q := range []adminapi.UsageQuery{{By: []string{"user"}}, {From: "yesterday"}, {To: "2026-13-01"}} {
+	for _, q := range []adminapi.UsageQuery{{By: []string{"user"}}, {From: "yesterday"}, {To: "2026-13-01"}, {From: "2026-01-31", To: "2026-01-30"}} {
 		if q.Check() == nil {
 			t.Errorf("%+v is taken", q)
 		}
