@@ -141,6 +141,8 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer d.peers.close()
+	lobby := d.receive()
+	defer lobby.close()
 	if err := d.open(ctx); err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			return nil // stopped while it waited for the other replicas
@@ -151,6 +153,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	if err := d.build(ctx); err != nil {
 		return err
 	}
+	lobby.close()
 	s := d.serve()
 	if err := d.announce(); err != nil {
 		return errors.Join(err, s.stop(d))

@@ -2,6 +2,7 @@ package edged
 
 import (
 	"crypto/tls"
+	"net"
 	"net/http"
 
 	"iop/configs"
@@ -10,12 +11,12 @@ import (
 
 // servePublic serves the openai listener: HTTP/1.1 and HTTP/2 over TLS if edge.tls.openai asks for it, else plain text,
 // on loopback also HTTP/2 by prior knowledge (h2c).
-func (d *Daemon) servePublic(h *http.Server) error {
+func (d *Daemon) servePublic(h *http.Server, port net.Listener) error {
 	h.Protocols = new(http.Protocols)
 	h.Protocols.SetHTTP1(true)
 	if !d.self.TLS.OpenAI {
-		h.Protocols.SetUnencryptedHTTP2(loopback(d.ports.openai))
-		return h.Serve(d.ports.openai)
+		h.Protocols.SetUnencryptedHTTP2(loopback(port))
+		return h.Serve(port)
 	}
 	files := d.self.TLS
 	files.ClientCA = "" // clients show a token
@@ -25,7 +26,7 @@ func (d *Daemon) servePublic(h *http.Server) error {
 	}
 	h.Protocols.SetHTTP2(true)
 	h.TLSConfig = forClients(security)
-	return h.ServeTLS(d.ports.openai, "", "")
+	return h.ServeTLS(port, "", "")
 }
 
 // forClients is a configuration for clients of all kinds.

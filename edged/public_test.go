@@ -38,7 +38,7 @@ func TestClientsByTLS(t *testing.T) {
 	d := &Daemon{self: &configs.Self{TLS: files}, ports: &listeners{openai: l}}
 	h := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) })}
 	done := make(chan error, 1)
-	go func() { done <- d.servePublic(h) }()
+	go func() { done <- d.servePublic(h, d.ports.openai) }()
 	ask := func(protocols ...string) string {
 		t.Helper()
 		p := new(http.Protocols)

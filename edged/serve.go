@@ -55,25 +55,25 @@ func (d *Daemon) serve() *servers {
 	s.run("pulse", func() error { d.pulse.Run(keeping); return nil })
 	s.run("leader", func() error { return d.watchLeader(keeping) })
 	s.run("comparing", func() error { d.keepComparing(keeping); return nil })
-	s.run("openai listener", func() error { return d.servePublic(s.openai) })
-	s.run("admin listener", func() error { return d.serveAdmin(s.admin) })
+	s.run("openai listener", func() error { return d.servePublic(s.openai, d.ports.openai) })
+	s.run("admin listener", func() error { return d.serveAdmin(s.admin, d.ports.admin) })
 	s.run("node listener", func() error { return d.links.Load().Run(linking) })
 	return s
 }
 
 // serveAdmin speaks TLS beyond loopback if there is a certificate. Operators show a token, not a certificate.
-func (d *Daemon) serveAdmin(h *http.Server) error {
+func (d *Daemon) serveAdmin(h *http.Server, port net.Listener) error {
 	files := d.self.TLS
 	files.ClientCA = ""
 	security, err := serverTLS(&files)
 	if err != nil {
 		return err
 	}
-	if security == nil || loopback(d.ports.admin) {
-		return h.Serve(d.ports.admin)
+	if security == nil || loopback(port) {
+		return h.Serve(port)
 	}
 	h.TLSConfig = security
-	return h.ServeTLS(d.ports.admin, "", "")
+	return h.ServeTLS(port, "", "")
 }
 
 func (s *servers) run(what string, f func() error) {
