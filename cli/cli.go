@@ -26,6 +26,7 @@ func Run(ctx context.Context, d Deps, args []string, stdin io.Reader, stdout, st
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	completions(root) // it takes the output as it is now
 	err := root.ExecuteContext(ctx)
 	if err != nil {
 		report(stderr, err)
