@@ -18,7 +18,7 @@ import (
 
 // paper is the measured part of docs/COMPARISON.md.
 type paper struct {
-	bytes.Buffer
+	text  bytes.Buffer
 	began string
 	load  string
 }
@@ -35,7 +35,7 @@ func newPaper(present []peer) *paper {
 	for _, x := range present {
 		names = append(names, x.name+" "+x.version)
 	}
-	fmt.Fprintf(p, "%s; %s/%s, %d cores. Measured %s UTC", strings.Join(names, ", "), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), p.began)
+	fmt.Fprintf(&p.text, "%s; %s/%s, %d cores. Measured %s UTC", strings.Join(names, ", "), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), p.began)
 	return p
 }
 
@@ -50,9 +50,9 @@ func loadAverage() string {
 
 // add adds a table.
 func (p *paper) add(title, text string, columns []string, rows [][]string) {
-	fmt.Fprintf(p, "\n### %s\n\n%s\n\n| | %s |\n|---%s|\n", title, text, strings.Join(columns, " | "), strings.Repeat("|---", len(columns)))
+	fmt.Fprintf(&p.text, "\n### %s\n\n%s\n\n| | %s |\n|---%s|\n", title, text, strings.Join(columns, " | "), strings.Repeat("|---", len(columns)))
 	for _, r := range rows {
-		fmt.Fprintf(p, "| %s |\n", strings.Join(r, " | "))
+		fmt.Fprintf(&p.text, "| %s |\n", strings.Join(r, " | "))
 	}
 }
 
@@ -183,7 +183,7 @@ func (p *paper) finish(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	text := strings.Replace(p.String(), p.began+" UTC", fmt.Sprintf("%s UTC, load %s before, %s after.\n", p.began, p.load, loadAverage()), 1)
+	text := strings.Replace(p.text.String(), p.began+" UTC", fmt.Sprintf("%s UTC, load %s before, %s after.\n", p.began, p.load, loadAverage()), 1)
 	if !*update {
 		t.Log("\n" + text)
 		return

@@ -19,7 +19,7 @@ import (
 type peer struct {
 	name    string
 	ours    bool
-	partial bool // what becomes of it after kill -9, and its speed, could not be measured: see docs/COMPARISON.md
+	partial bool   // what becomes of it after kill -9, and its speed, could not be measured: see docs/COMPARISON.md
 	version string // as found
 	find    func() string
 	start   func(t *testing.T, s setting) *gateway
