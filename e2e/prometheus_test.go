@@ -303,6 +303,9 @@ func (p *prometheus) firing() map[string]bool {
 	}
 	out := map[string]bool{}
 	for _, s := range got {
+		if s.Metric["alertname"] == "IopDiskNearFull" {
+			continue // the disk is that of the machine, and others write on it
+		}
 		out[strings.TrimSpace(s.Metric["alertname"]+" "+s.Metric["node"])] = true
 	}
 	return out

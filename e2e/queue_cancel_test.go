@@ -34,7 +34,7 @@ func TestQueueCancel(t *testing.T) {
 	wantWords(t, "it has gone", other.iopctl(1, "queue", "cancel", list[0].Request), "no waiting request", "cure:")
 	other.iopctl(1, "queue", "cancel", "nobody")
 	wantWords(t, "what runs", other.iopctl(1, "queue", "cancel", other.leases()[0].Request), "does not wait", "cure:")
-	wantWords(t, "the log", other.edge.out.String(), `what="queue cancel" from=127.0.0.1:`, list[0].Request, list[1].Request)
+	wantWords(t, "the log", other.edge.out.String(), `what="queue cancel" token=none operator=`, `from=127.0.0.1:`, list[0].Request, list[1].Request)
 	b.LetAll()
 	for _, f := range []*flight{running, stays} {
 		a := f.wait(t)

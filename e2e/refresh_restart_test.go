@@ -179,7 +179,7 @@ func TestRefreshBySignal(t *testing.T) {
 			t.Errorf("history: %+v, want revision %d", x, want)
 		}
 	}
-	if !slices.Equal(sources, []string{"refresh", "signal", "start"}) {
+	if !slices.Equal(sources, []string{"refresh", "refresh", "start"}) {
 		t.Errorf("history: %v", sources)
 	}
 	b.LetAll()

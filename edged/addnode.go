@@ -55,7 +55,7 @@ func (d *Daemon) tryNode(ctx context.Context, q adminapi.NodeRequest) (*adminapi
 	}
 	// Not from the file: so the file on disk stays the one that this edge has offered.
 	request := adminapi.RefreshRequest{DryRun: q.DryRun, File: []byte("added")}
-	a, err := d.take(ctx, request, &configs.Edge{Edge: *d.self, Cluster: *cluster}, running.Revision, "nodes add")
+	a, err := d.take(ctx, request, &configs.Edge{Edge: *d.self, Cluster: *cluster}, running.Revision)
 	if err != nil {
 		return nil, err
 	}

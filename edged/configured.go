@@ -13,7 +13,7 @@ import (
 type configuration struct {
 	turn  chan struct{}            // held by the one refresh of this edge that is in progress
 	ready atomic.Pointer[upcoming] // the view of the change that this edge has proposed
-	past  revisions
+	past  revisions                // that came into effect one after the other
 
 	// swapping is held while the rooms get a view, so that they all have the same one.
 	swapping *sync.Mutex
@@ -23,11 +23,10 @@ type configuration struct {
 type upcoming struct {
 	view     *view
 	document []byte
-	source   string
 }
 
 func newConfiguration() configuration {
-	return configuration{turn: make(chan struct{}, 1), swapping: &sync.Mutex{}}
+	return configuration{turn: make(chan struct{}, 1), past: revisions{turn: make(chan struct{}, 1)}, swapping: &sync.Mutex{}}
 }
 
 // configured gives the rooms the configuration that the machine has now, whoever applied it, if they have not got it yet.
@@ -40,15 +39,15 @@ func (d *Daemon) configured() {
 	u := d.fresh.ready.Load()
 	d.store.View(func(m *fsm.Machine) {
 		revision = m.Revision()
+		d.fresh.past.noticed(m)
 		own = u != nil && u.view.revision == revision && bytes.Equal(u.document, m.Document())
 	})
 	if revision <= d.view.load().revision {
 		return
 	}
 	var v *view
-	source, edge := "other", ""
 	if own {
-		v, source, edge = u.view, u.source, d.self.ID
+		v = u.view
 	} else {
 		var err error
 		if v, err = readView(d.store); err != nil {
@@ -57,7 +56,6 @@ func (d *Daemon) configured() {
 		}
 	}
 	d.swap(v)
-	d.fresh.past.add(d.readRevision(source, edge))
 }
 
 // swap gives a view to the rooms: first to those that answer clients, then to the nodes. The caller holds swapping.

@@ -173,7 +173,7 @@ func (d *Daemon) open(ctx context.Context) error {
 		return fmt.Errorf("edge.data_dir: %w", err)
 	}
 	d.store = store
-	found := d.readRevision("", "")
+	d.fresh.past.store = store
 	if err := offer(ctx, store, fsm.EdgeID(d.self.ID), &d.o.Config.Cluster); err != nil {
 		return errors.Join(err, d.closeStore())
 	}
@@ -182,11 +182,7 @@ func (d *Daemon) open(ctx context.Context) error {
 		return errors.Join(err, d.closeStore())
 	}
 	d.view.store(v)
-	first := d.readRevision("start", d.self.ID)
-	if found.Revision != 0 && found.Revision < first.Revision {
-		first.before = found.document
-	}
-	d.fresh.past.add(first)
+	store.View(d.fresh.past.noticed)
 	return nil
 }
 

@@ -25,7 +25,7 @@ const (
 
 // refresh is POST /refresh.
 func (d *Daemon) refresh(ctx context.Context, q adminapi.RefreshRequest) (*adminapi.RefreshReport, error) {
-	return d.refreshFrom(ctx, q, "refresh")
+	return d.refreshFrom(ctx, q)
 }
 
 // Reread reads the edge's file again and applies it, as iopctl refresh does, and logs the report.
@@ -35,7 +35,7 @@ func (d *Daemon) Reread(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	r, err := d.refreshFrom(ctx, adminapi.RefreshRequest{}, "signal")
+	r, err := d.refreshFrom(ctx, adminapi.RefreshRequest{})
 	switch {
 	case err != nil:
 		d.log.Error("refresh: failed, nothing was applied", "error", err)
@@ -62,8 +62,8 @@ func paths(r *adminapi.RefreshReport) []string {
 
 // refreshFrom loads, judges and applies a candidate, and says what came of it. One refresh at a time may propose on this
 // edge; one that finds that another came first after it was asked for is a conflict, as it is between edges.
-func (d *Daemon) refreshFrom(ctx context.Context, q adminapi.RefreshRequest, source string) (*adminapi.RefreshReport, error) {
-	r, err := d.refreshOnce(ctx, q, source)
+func (d *Daemon) refreshFrom(ctx context.Context, q adminapi.RefreshRequest) (*adminapi.RefreshReport, error) {
+	r, err := d.refreshOnce(ctx, q)
 	if err != nil || r == nil {
 		d.metrics.Refreshed(refreshFailed)
 	} else {
@@ -75,7 +75,7 @@ func (d *Daemon) refreshFrom(ctx context.Context, q adminapi.RefreshRequest, sou
 // refreshFailed is the result, for the metrics, of a refresh that came to none.
 const refreshFailed = "failed"
 
-func (d *Daemon) refreshOnce(ctx context.Context, q adminapi.RefreshRequest, source string) (*adminapi.RefreshReport, error) {
+func (d *Daemon) refreshOnce(ctx context.Context, q adminapi.RefreshRequest) (*adminapi.RefreshReport, error) {
 	if err := d.changeable(ctx); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (d *Daemon) refreshOnce(ctx context.Context, q adminapi.RefreshRequest, sou
 	if err != nil || candidate == nil {
 		return report, err
 	}
-	a, err := d.take(ctx, q, candidate, seen, source)
+	a, err := d.take(ctx, q, candidate, seen)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (d *Daemon) refreshOnce(ctx context.Context, q adminapi.RefreshRequest, sou
 }
 
 // take judges and applies a candidate when it has the turn.
-func (d *Daemon) take(ctx context.Context, q adminapi.RefreshRequest, candidate *configs.Edge, seen fsm.Revision, source string) (*applying, error) {
+func (d *Daemon) take(ctx context.Context, q adminapi.RefreshRequest, candidate *configs.Edge, seen fsm.Revision) (*applying, error) {
 	select {
 	case d.fresh.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -103,7 +103,7 @@ func (d *Daemon) take(ctx context.Context, q adminapi.RefreshRequest, candidate 
 	defer func() { <-d.fresh.turn }()
 	a, err := d.judge(ctx, q, candidate, seen)
 	if err == nil && a.Target != nil {
-		err = d.apply(ctx, a, source)
+		err = d.apply(ctx, a)
 	}
 	return a, err
 }
@@ -185,7 +185,7 @@ func (d *Daemon) judge(ctx context.Context, q adminapi.RefreshRequest, candidate
 }
 
 // apply proposes the target, if it is not a dry run.
-func (d *Daemon) apply(ctx context.Context, a *applying, source string) error {
+func (d *Daemon) apply(ctx context.Context, a *applying) error {
 	if a.dryRun {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (d *Daemon) apply(ctx context.Context, a *applying, source string) error {
 	if err != nil {
 		return err
 	}
-	d.fresh.ready.Store(&upcoming{view: next, document: a.document, source: source})
+	d.fresh.ready.Store(&upcoming{view: next, document: a.document})
 	defer d.fresh.ready.Store(nil)
 	o, err := d.propose(ctx, &fsm.ApplyConfig{
 		Document: a.document, Config: a.plan, Expected: a.on, Edge: fsm.EdgeID(d.self.ID), Offer: a.offer,

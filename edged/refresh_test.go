@@ -296,8 +296,8 @@ func TestTheViewFollowsOthers(t *testing.T) {
 	if v := r.view.load(); v.revision != 2 || v.cluster == nil || v.cluster.ProviderPool.MaxQueue != 77 {
 		t.Errorf("%+v", v)
 	}
-	h := r.fresh.past.list()
-	if len(h) != 2 || h[0].Revision != 2 || h[0].Source != "other" || h[0].Edge != "" || h[1].Source != "start" || h[1].Edge != "e1" || h[0].Index <= h[1].Index {
+	h := r.told()
+	if len(h) != 2 || h[0].Revision != 2 || h[0].Source != "refresh" || h[0].Edge != "" || h[1].Source != "start" || h[1].Edge != "e1" || h[0].Index <= h[1].Index {
 		t.Errorf("%+v", h)
 	}
 }
@@ -338,7 +338,7 @@ func TestRevisionsAreBounded(t *testing.T) {
 	for i := range 3 * revisionsMax {
 		r.add(revision{ConfigRevision: adminapi.ConfigRevision{Revision: uint64(i)}})
 	}
-	if l := r.list(); len(l) != revisionsMax || l[0].Revision != 3*revisionsMax-1 || l[revisionsMax-1].Revision != 2*revisionsMax {
+	if l := r.show(); len(l) != revisionsMax || l[0].Revision != 3*revisionsMax-1 || l[revisionsMax-1].Revision != 2*revisionsMax {
 		t.Errorf("%d, %+v", len(l), l[0])
 	}
 }
@@ -361,34 +361,34 @@ nodes:
 		return e.Canonical()
 	}
 	var r revisions
-	add := func(n uint64, document, before []byte) {
-		r.add(revision{ConfigRevision: adminapi.ConfigRevision{Revision: n, Index: n}, document: document, before: before})
+	add := func(n uint64, document []byte) {
+		r.add(revision{ConfigRevision: adminapi.ConfigRevision{Revision: n, Index: n}, document: document})
 	}
-	add(3, document(1), nil)
-	add(4, document(2), nil)
-	add(6, document(3), nil)         // 5 was missed
-	add(7, document(4), document(9)) // what was before it is known
+	add(3, document(1))
+	add(4, document(2))
+	add(6, document(3)) // 5 was missed
+	add(7, document(4))
 	for range 2 {
-		l := r.list()
+		l := r.show()
 		if len(l) != 4 || l[3].Changes != nil || l[1].Changes != nil || len(l[2].Changes) != 1 || len(l[0].Changes) != 1 {
 			t.Fatalf("%+v", l)
 		}
 		if c := l[2].Changes[0]; c.Path != "nodes[n1].providers[p1].capacity" || string(c.Old) != "1" || string(c.New) != "2" {
 			t.Errorf("%+v", c)
 		}
-		if c := l[0].Changes[0]; string(c.Old) != "9" || string(c.New) != "4" {
+		if c := l[0].Changes[0]; string(c.Old) != "3" || string(c.New) != "4" {
 			t.Errorf("%+v", c)
 		}
 	}
-	if got, ok := r.document(t.Context(), 6); !ok || !bytes.Equal(got, document(3)) {
+	if got, ok := r.find(6); !ok || !bytes.Equal(got, document(3)) {
 		t.Errorf("%v %s", ok, got)
 	}
 	big := make([]byte, revisionBytesMax/2)
-	add(8, big, nil)
-	add(9, big, nil)
-	add(10, big, nil)
+	add(8, big)
+	add(9, big)
+	add(10, big)
 	for n, want := range map[fsm.Revision]bool{3: false, 8: false, 9: true, 10: true, 11: false} {
-		if _, ok := r.document(t.Context(), n); ok != want {
+		if _, ok := r.find(n); ok != want {
 			t.Errorf("the document of %d is kept: %v", n, ok)
 		}
 	}

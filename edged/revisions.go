@@ -11,9 +11,10 @@ import (
 	"iop/edged/adminapi"
 	"iop/edged/refresh"
 	"iop/fsm"
+	"iop/storage"
 )
 
-// How much an edge remembers of the configuration, since it was started.
+// How much an edge tells of the configurations that the log still has.
 const (
 	revisionsMax      = 100
 	revisionBytesMax  = 16 << 20 // of their documents together; the newest stays whatever its size
@@ -21,23 +22,54 @@ const (
 	revisionValuesMax = 1 << 10  // bytes of one value that is told
 )
 
-// revisions are the last ones that this edge has seen, the newest last. The zero value is empty.
+// revisions are those that the log tells of (bygone.go), the newest last. Nothing is read before somebody asks, and then
+// what has come since somebody asked before.
 type revisions struct {
-	mu    sync.Mutex // guards the rest
-	seen  []revision
-	bytes int // of documents
+	store *storage.Store
+	turn  chan struct{} // held by the one who reads and compares
 
-	comparing sync.Mutex // one reader compares at a time; taken before mu
+	// What belongs to the turn.
+	search *search  // that has not come to its end yet
+	known  *settled // up to where all was read
+
+	mu     sync.Mutex // guards the rest
+	seen   []revision
+	bytes  int // of documents
+	notice notice
+}
+
+// notice is when and where this edge saw a revision come into effect, or at its start, in effect.
+type notice struct {
+	revision fsm.Revision
+	index    uint64
+	at       time.Time
 }
 
 // revision is one of them.
 type revision struct {
 	adminapi.ConfigRevision
-	before   []byte // the document that it replaced; nil = that of the one before it
 	document []byte // nil = no longer kept
 	compared bool
 }
 
+// noticed notes what the machine has now.
+func (r *revisions) noticed(m *fsm.Machine) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notice = notice{revision: m.Revision(), index: m.Index(), at: time.Unix(0, m.Wall()).UTC()}
+}
+
+// since tells when the configuration in effect came, or if nobody has asked the log, when this edge saw it first.
+func (r *revisions) since() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.seen); n > 0 && r.seen[n-1].Revision == uint64(r.notice.revision) {
+		return r.seen[n-1].Time
+	}
+	return r.notice.at
+}
+
+// add takes a revision; the oldest go for it.
 func (r *revisions) add(x revision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,45 +85,55 @@ func (r *revisions) add(x revision) {
 	}
 }
 
-// list gives them, the newest first, with what each has changed. That is found out when somebody asks, once.
-func (r *revisions) list() []adminapi.ConfigRevision {
-	r.comparing.Lock()
-	defer r.comparing.Unlock()
-	r.mu.Lock()
-	seen := slices.Clone(r.seen)
-	r.mu.Unlock()
-	out := make([]adminapi.ConfigRevision, 0, len(seen))
-	for i := range seen {
-		x := &seen[i]
-		if x.compared {
-			out = append(out, x.ConfigRevision)
-			continue
-		}
-		before := x.before
-		if before == nil && i > 0 && seen[i-1].Revision+1 == x.Revision {
-			before = seen[i-1].document
-		}
-		x.Changes, x.ChangesLeft = compareDocuments(before, x.document)
-		r.keep(x)
-		out = append(out, x.ConfigRevision)
+// list gives them, the newest first, with what each has changed. whole: the log was read as far as it is told of; else
+// older ones come when somebody asks again.
+func (r *revisions) list(ctx context.Context) (list []adminapi.ConfigRevision, whole bool, err error) {
+	select {
+	case r.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
 	}
-	slices.Reverse(out)
-	return out
+	defer func() { <-r.turn }()
+	if whole, err = r.read(ctx); err != nil {
+		return nil, false, err
+	}
+	return r.show(), whole, nil
 }
 
-// keep notes what a comparison found.
-func (r *revisions) keep(x *revision) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// show gives what is known of them. The caller has the turn.
+func (r *revisions) show() (list []adminapi.ConfigRevision) {
 	for i := range r.seen {
-		if y := &r.seen[i]; y.Revision == x.Revision && y.Index == x.Index {
-			y.Changes, y.ChangesLeft, y.compared, y.before = x.Changes, x.ChangesLeft, true, nil
-		}
+		r.compare(i)
 	}
+	for i := len(r.seen) - 1; i >= 0; i-- {
+		list = append(list, r.seen[i].ConfigRevision)
+	}
+	return list
+}
+
+// compare finds out what a revision has changed, once.
+func (r *revisions) compare(i int) {
+	x := &r.seen[i]
+	if x.compared {
+		return
+	}
+	var before []byte
+	if i > 0 && r.seen[i-1].Revision+1 == x.Revision {
+		before = r.seen[i-1].document
+	}
+	x.Changes, x.ChangesLeft = compareDocuments(before, x.document)
+	x.compared = true
 }
 
 // document gives that of a revision, false if it is not kept.
-func (r *revisions) document(_ context.Context, n fsm.Revision) (json.RawMessage, bool) {
+func (r *revisions) document(ctx context.Context, n fsm.Revision) (json.RawMessage, bool) {
+	if _, _, err := r.list(ctx); err != nil {
+		return nil, false
+	}
+	return r.find(n)
+}
+
+func (r *revisions) find(n fsm.Revision) (json.RawMessage, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := len(r.seen) - 1; i >= 0; i-- {
@@ -130,16 +172,4 @@ func short(v json.RawMessage) json.RawMessage {
 		return v
 	}
 	return json.RawMessage(`"(long)"`)
-}
-
-// readRevision describes the revision that the machine has now.
-func (d *Daemon) readRevision(source, edge string) revision {
-	r := revision{ConfigRevision: adminapi.ConfigRevision{Source: source, Edge: edge}}
-	var wall int64
-	d.store.View(func(m *fsm.Machine) {
-		r.Revision, r.Index, wall = uint64(m.Revision()), m.Index(), m.Wall()
-		r.document = slices.Clone(m.Document())
-	})
-	r.Time = time.Unix(0, wall).UTC()
-	return r
 }

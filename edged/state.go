@@ -77,9 +77,7 @@ func (d *Daemon) edgeState(snap *fsm.Snapshot, now time.Time) metrics.EdgeState 
 	}
 	n := d.tracer.Counts()
 	e.SpansExported, e.SpansLost = n.Exported, n.Dropped+n.Failed
-	if past := d.fresh.past.list(); len(past) > 0 {
-		e.ConfigAt = past[0].Time
-	}
+	e.ConfigAt = d.fresh.past.since()
 	for _, f := range []struct{ what, path string }{
 		{"edge", d.self.TLS.Cert}, {"client_ca", d.self.TLS.ClientCA}, {"cluster_ca", d.self.Cluster.CA},
 	} {

@@ -7,20 +7,33 @@ import (
 
 // applyConfig replaces the configuration. Every lease and every waiter's place outlives it.
 func (m *Machine) applyConfig(c *ApplyConfig) Outcome {
-	if !c.Force && c.Expected != m.revision {
+	next, ok := c.Next(m.revision, m.document, &m.config)
+	if !ok {
 		return Outcome{Code: Refused, Refusal: RefusalConflict, Revision: m.revision}
 	}
 	if c.Offer != "" {
 		m.offers[c.Edge] = c.Offer
 	}
-	if m.revision > 0 && bytes.Equal(c.Document, m.document) && c.Config.equal(&m.config) {
+	if next == m.revision {
 		return Outcome{Code: Applied, Revision: m.revision}
 	}
-	m.revision++
+	m.revision = next
 	m.document = c.Document
 	m.configure(c.Config)
 	m.emit(Effect{Kind: EffectConfig, Revision: m.revision})
 	return Outcome{Code: Applied, Revision: m.revision, Count: 1}
+}
+
+// Next returns the revision after the command, if the configuration before it was that of r: the same if it says what is
+// in effect already. false: it is refused. Who reads the log without the rest of the machine asks this, too.
+func (c *ApplyConfig) Next(r Revision, document []byte, config *Config) (next Revision, accepted bool) {
+	if !c.Force && c.Expected != r {
+		return r, false
+	}
+	if r > 0 && bytes.Equal(c.Document, document) && c.Config.equal(config) {
+		return r, true
+	}
+	return r + 1, true
 }
 
 func (c *Config) equal(o *Config) bool {

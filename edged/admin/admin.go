@@ -51,8 +51,8 @@ type Options struct {
 	Evict func(context.Context, fsm.RequestID) (fsm.Outcome, error)
 	// Backend asks a node what the backend of a provider tells of itself; nil = nothing is told.
 	Backend func(context.Context, fsm.NodeID, fsm.ProviderID) *adminapi.Backend
-	// History answers GET /config/history, the newest first; nil = it is empty.
-	History func() []adminapi.ConfigRevision
+	// History answers GET /config/history, the newest first; whole = there is no more that it could find. nil = it is empty.
+	History func(context.Context) (list []adminapi.ConfigRevision, whole bool, err error)
 	// Revision answers GET /config/history/{revision}: its document; false = it is not kept. nil = none is.
 	Revision func(context.Context, fsm.Revision) (json.RawMessage, bool)
 	// Pulse gives the samples with numbers in (after, until], and the number of the newest there is; until 0 = no bound.

@@ -22,11 +22,19 @@ func (a *api) config(*http.Request) (any, error) {
 	return c, nil
 }
 
-func (a *api) history(*http.Request) (any, error) {
+func (a *api) history(r *http.Request) (any, error) {
 	h := adminapi.ConfigHistory{Revisions: []adminapi.ConfigRevision{}}
-	if a.History != nil {
-		h.Revisions = append(h.Revisions, a.History()...)
+	if a.History == nil {
+		return h, nil
 	}
+	list, whole, err := a.History(r.Context())
+	if err != nil {
+		return nil, &adminapi.Error{
+			Code: "unreachable", Message: fmt.Sprintf("the history of the configuration can't be read: %v", err),
+			Cure: "'iopctl debug check --data-dir DIR' tells what is wrong with the edge's log", Status: http.StatusServiceUnavailable,
+		}
+	}
+	h.Revisions, h.Reading = append(h.Revisions, list...), !whole
 	return h, nil
 }
 

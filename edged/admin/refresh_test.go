@@ -28,8 +28,8 @@ func refresher(t *testing.T, result string, err error) (*httptest.Server, *admin
 			}
 			return &adminapi.RefreshReport{Result: result, Revision: 7}, nil
 		}
-		o.History = func() []adminapi.ConfigRevision {
-			return []adminapi.ConfigRevision{{Revision: 2, Index: 9, Time: time.Unix(1, 0).UTC(), Edge: "e", Source: "refresh"}}
+		o.History = func(context.Context) ([]adminapi.ConfigRevision, bool, error) {
+			return []adminapi.ConfigRevision{{Revision: 2, Index: 9, Time: time.Unix(1, 0).UTC(), Edge: "e", Source: "refresh"}}, true, nil
 		}
 	})
 	return s, &asked
