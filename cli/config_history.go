@@ -16,8 +16,9 @@ func newConfigHistory(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "history [REVISION]",
 		Short: "Show the last revisions of the configuration, or what one of them changed",
-		Long: `Show the revisions of the configuration that the edge has seen since it was started, at most 100, the newest first. SOURCE
-tells what brought a revision: start (the file that an edge was started with), refresh, signal (SIGHUP), or other: another edge.
+		Long: `Show the revisions of the configuration that the log still tells of, at most 100, the newest first. SOURCE tells what brought a
+revision: start (the file that an edge was started with), refresh (also by SIGHUP or nodes add), or earlier: what brought it is not
+in the log any more.
 
 With REVISION: what it changed. 'iopctl config show --revision' shows all of it.`,
 		Example: "  iopctl config history\n  iopctl config history 7",
@@ -33,7 +34,12 @@ With REVISION: what it changed. 'iopctl config show --revision' shows all of it.
 				return err
 			}
 			if len(args) == 0 {
-				return g.print(c, h, func(p *page) { p.table(historyTable(h)) })
+				return g.print(c, h, func(p *page) {
+					p.table(historyTable(h))
+					if h.Reading {
+						p.line("Older ones are still being read from the log: ask again.")
+					}
+				})
 			}
 			r, err := revisionOf(c, h, args[0])
 			if err != nil {
@@ -53,7 +59,7 @@ func revisionOf(c *cobra.Command, h *adminapi.ConfigHistory, text string) (*admi
 	if at < 0 {
 		return nil, &faultError{
 			code: ExitFailure, err: fmt.Errorf("the edge that answers knows nothing of revision %d", n),
-			cure: "'iopctl config history' lists those that it has seen since it was started; ask another one with --edge",
+			cure: "'iopctl config history' lists those that its log still has; ask another one with --edge",
 		}
 	}
 	return &h.Revisions[at], nil

@@ -6,7 +6,7 @@ import { section } from "./section.js";
 import { moment } from "./time.js";
 import { fault, many } from "./words.js";
 
-const sources = { start: "read when the edge started", refresh: "applied by a refresh", signal: "read again after SIGHUP", other: "came through another edge" };
+const sources = { start: "read when the edge started", refresh: "applied by a refresh", earlier: "in effect before what the log still tells" };
 
 export class Revisions {
   title = "Configuration";
@@ -65,6 +65,6 @@ function item(r, newest) {
     el("span", { class: "dim" }, ` ${sources[r.source] ?? r.source}${r.edge ? ` on ${r.edge}` : ""}`),
     el("span", { class: "dim" }, changes.length > 0 ? ` · ${many(changes.length + left, "change")}` : ""));
   const body = changes.length > 0 ? [diff(changes, `Changes of revision ${r.revision}`), left > 0 ? el("p", { class: "dim" }, `… and ${many(left, "other change")}.`) : null]
-    : [el("p", { class: "dim" }, r.changes ? "It changed nothing that is in effect here." : "The first that this edge saw since its start: it knows of nothing older to compare it with.")];
+    : [el("p", { class: "dim" }, r.changes ? "It changed nothing that is in effect here." : "The first that the log tells of: there is nothing older to compare it with.")];
   return el("li", {}, el("details", { open: newest && changes.length > 0 }, title, ...body.filter(Boolean)));
 }
