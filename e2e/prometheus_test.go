@@ -260,7 +260,9 @@ func TestPrometheusWatchesAnEdge(t *testing.T) {
 		got := p.firing()
 		return got["IopNodeVanished n2"] && got["IopProviderOffline n2"]
 	})
-	if got := p.firing(); len(got) != 2 {
+	got := p.firing()
+	delete(got, "IopRequestsFail") // what ran at the node that was killed did fail
+	if len(got) != 2 {
 		t.Errorf("other alerts fire as well: %v", got)
 	}
 }

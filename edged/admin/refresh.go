@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	"iop/configs"
 	"iop/edged/adminapi"
@@ -77,6 +78,7 @@ func refreshRequest(w http.ResponseWriter, r *http.Request) (*adminapi.RefreshRe
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
+		linger(w, r)
 		e := badRequest(fmt.Sprintf("the file is larger than %d MiB", configs.FileMax>>20), "check that it is a configuration file")
 		e.Code, e.Status = "too_large", http.StatusRequestEntityTooLarge
 		return nil, e
@@ -86,6 +88,19 @@ func refreshRequest(w http.ResponseWriter, r *http.Request) (*adminapi.RefreshRe
 	q.File = body
 	return q, nil
 }
+
+// linger takes what a caller still sends, within bounds: who is answered and cut off while he writes may see only the cut.
+func linger(w http.ResponseWriter, r *http.Request) {
+	// A writer without deadlines is one of a test.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lingerMax))
+	_, _ = io.CopyN(io.Discard, r.Body, lingerBytesMax) // what is beyond it is cut off
+}
+
+// Bounds of what is taken of a body that is too large already.
+const (
+	lingerMax      = 2 * time.Second
+	lingerBytesMax = 256 << 20
+)
 
 func badRequest(message, cure string) *adminapi.Error {
 	return &adminapi.Error{Code: "bad_request", Message: message, Cure: cure, Status: http.StatusBadRequest}
