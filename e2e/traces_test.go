@@ -121,7 +121,7 @@ func TestTraceOfEachEnd(t *testing.T) {
 	for name, story := range map[string]func(*testing.T){
 		"Plain": tracePlain, "Stream": traceStream, "QueuedAndRefused": traceQueued, "Requeued": traceRequeued, "ClientGone": traceClientGone,
 		"Broken": traceBroken, "NodeKilled": traceNodeKilled, "EdgeKilled": traceEdgeKilled, "Background": traceBackground, "CollectorsBad": traceCollectorsBad,
-		"Off": traceOff, "Ratio": traceRatio,
+		"Off": traceOff, "Ratio": traceRatio, "Stranger": traceStranger,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -499,5 +499,29 @@ POST /v1/chat/completions ok
 	}
 	if r, _ := b.Run("odd"); r.Header.Get("Traceparent") == "odd" || r.Header.Get("Tracestate") != "" {
 		t.Errorf("what is no trace context arrives as %q, %q", r.Header.Get("Traceparent"), r.Header.Get("Tracestate"))
+	}
+}
+
+// Who has no key does not decide that he is recorded, however small the ratio.
+func traceStranger(t *testing.T) {
+	b := newBackend(t, backend.Options{})
+	l := shared(b, 1)
+	l.tokens = map[string]string{"alice": "alices-token"}
+	c := traced(t, &l)
+	l.edge["traces"].(map[string]any)["sample_ratio"] = 0
+	w := newWorld(t, l)
+	h, stranger := c.parent()
+	w.want(401, ask{tag: "stranger", header: h, token: "guessed"})
+	h, trace := c.parent()
+	w.want(200, ask{tag: "friend", header: h, token: "alices-token"})
+	c.wantTree(trace, `
+POST /v1/chat/completions ok
+  admit granted
+  dispatch p1
+    node
+      backend
+`)
+	if tree := otlp.Tree(c.all(), stranger, line); tree != "" {
+		t.Errorf("recorded of a stranger:\n%s", tree)
 	}
 }

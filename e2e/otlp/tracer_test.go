@@ -118,9 +118,7 @@ func TestCollectorThatHangs(t *testing.T) {
 		c.Set(otlp.Hangs)
 		tr := tracer(t, spans.Options{Endpoint: c.URL, Protocol: protocol, QueueMax: 16, Every: time.Millisecond, Timeout: time.Hour})
 		record(tr, 1)
-		for c.Asked() == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		await(t, func() bool { return c.Asked() > 0 })
 		record(tr, 100) // nobody takes them off the queue
 		if n := tr.Counts(); n.Dropped < 84 {
 			t.Errorf("%s: counts %+v", protocol, n)
@@ -168,24 +166,18 @@ func TestCollectorThatIsDown(t *testing.T) {
 		tr := tracer(t, spans.Options{Endpoint: c.URL, Protocol: protocol, Every: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		for i := 1; i <= 5; i++ {
 			record(tr, 1)
-			for tr.Counts().Failed < uint64(i) {
-				time.Sleep(time.Millisecond)
-			}
+			await(t, func() bool { return tr.Counts().Failed >= uint64(i) })
 		}
 		c.Set(otlp.Takes)
 		record(tr, 1)
-		for tr.Counts().Exported == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		await(t, func() bool { return tr.Counts().Exported > 0 })
 		if n := strings.Count(log.String(), "spans are lost"); n != 1 {
 			t.Errorf("%s: %d complaints:\n%s", protocol, n, log.String())
 		}
 	}
 	tr := tracer(t, spans.Options{Endpoint: "http://127.0.0.1:1", Protocol: spans.ProtocolGRPC, Every: time.Millisecond})
 	record(tr, 3)
-	for tr.Counts().Failed < 3 {
-		time.Sleep(time.Millisecond)
-	}
+	await(t, func() bool { return tr.Counts().Failed >= 3 })
 }
 
 // The ratio decides by the trace's id, about as often as it says, and what a caller has decided is followed.
@@ -263,5 +255,15 @@ func BenchmarkRequest(b *testing.B) {
 			n := tr.Counts()
 			b.ReportMetric(float64(n.Dropped)/float64(b.N), "dropped/op")
 		})
+	}
+}
+
+// await waits until a fact is there, and fails the test if it does not come.
+func await(t *testing.T, fact func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !fact(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("after 30s still not")
+		}
 	}
 }

@@ -249,3 +249,31 @@ func TestCancelOfAWaiter(t *testing.T) {
 	}
 	get(t, s, "/queue/r-4/cancel", http.StatusMethodNotAllowed)
 }
+
+// Every attempt is counted as well as logged: what was done, and what was not.
+func TestAttemptsAreCounted(t *testing.T) {
+	w, log := busy(t), &journal{}
+	var mu sync.Mutex
+	counted := map[bool]int{}
+	s := serve(t, w, func(o *admin.Options) {
+		everything(w, log)(o)
+		o.Changed = func(_ string, done bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			counted[done]++
+		}
+	})
+	for _, body := range []string{`{"node":"studio","on":true}`, `{"nobody":1}`, `{`} {
+		r := newRequest(t, "POST", s.URL+"/drain", "Authorization", "Bearer "+adminToken)
+		r.Body = io.NopCloser(strings.NewReader(body))
+		res, err := s.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+	}
+	s.Close() // it waits for the handlers
+	if counted[true] != 1 || counted[false] != 2 {
+		t.Errorf("done and not done: %v", counted)
+	}
+}

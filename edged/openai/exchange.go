@@ -90,7 +90,11 @@ func (x *exchange) serve(r *http.Request) (abort bool) {
 	defer m.Closed()
 	defer x.uncharge()
 	x.shown = x.s.answerID(r, x.identify(r))
-	x.startTrace(r.Header)
+	if x.fail == nil {
+		x.startTrace(r.Header)
+	} else {
+		x.startTrace(nil) // a stranger does not say what is recorded
+	}
 	if x.fail == nil {
 		x.fail = x.prepare(r)
 	}

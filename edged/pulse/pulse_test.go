@@ -46,6 +46,16 @@ func TestSamplesAreDifferences(t *testing.T) {
 	c.Requests = 5 // counting began anew
 	for i := range 3 * pulse.Seconds {
 		p.Beat(now.Add(31*time.Second + time.Duration(i)*time.Second))
+		if i == 0 {
+			if list, _ := p.Between(newest, 0); len(list) != 1 || list[0].Requests != 5 {
+				t.Errorf("after counting began anew: %+v", list)
+			}
+			c.Requests = 6
+		}
+	}
+	list, _ = p.Between(4, 0)
+	if m := list[1]; m.Step != time.Minute || m.Requests != 0 {
+		t.Errorf("the second whole minute has what came before it: %+v", m)
 	}
 	list, newest = p.Between(4, 0)
 	if newest != 4+3*pulse.Seconds+3*pulse.Seconds/60 || len(list) != pulse.Seconds+3*pulse.Seconds/60 {

@@ -36,8 +36,8 @@ func (g *gateway) welcome(openai, admin string) {
 	line("")
 	line("or in a browser: http://%s/", admin)
 	line("")
-	line("  %-10s a demo built in: it streams made-up words, two requests at a time. Asked for demo:slow, it takes twenty", demoModel)
-	line("  %-10s seconds: ask three times, and one waits", "")
+	line("  %-10s a demo built in: it streams made-up words, two requests at a time. With demo:slow in what", demoModel)
+	line("  %-10s you say, it takes twenty seconds: say it three times at once, and one waits", "")
 	for _, f := range g.backends {
 		line("  %-10s found at %s, one request at a time: %s", f.name, f.url, strings.Join(f.models, ", "))
 	}
