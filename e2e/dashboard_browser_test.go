@@ -206,13 +206,29 @@ func (p *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 // eval computes an expression in the page; a promise is waited for.
 func eval[T any](p *tab, expression string) T {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
-	defer cancel()
-	out, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	out, err := asked[T](p, expression)
 	if err != nil {
 		p.t.Fatalf("in the page: %s: %v", expression, err)
 	}
 	return out
+}
+
+func asked[T any](p *tab, expression string) (T, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+}
+
+// reloaded says that there was no answer because the page was just being loaded anew, as it is by signing out: the next
+// question is put to the new one.
+func reloaded(err error) bool {
+	if err == nil {
+		return false
+	}
+	return slices.ContainsFunc([]string{
+		"Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context with specified id",
+		"Cannot find default execution context", "Promise was collected",
+	}, func(said string) bool { return strings.Contains(err.Error(), said) })
 }
 
 // do runs a script in the page.
@@ -225,7 +241,14 @@ func (p *tab) do(script string) {
 func (p *tab) await(what, expression string) {
 	p.t.Helper()
 	end := time.Now().Add(patience)
-	for !eval[bool](p, "Boolean("+expression+")") {
+	for {
+		is, err := asked[bool](p, "Promise.resolve("+expression+").then(Boolean)")
+		if err != nil && !reloaded(err) {
+			p.t.Fatalf("in the page: %s: %v", expression, err)
+		}
+		if is {
+			return
+		}
 		if time.Now().After(end) {
 			p.t.Fatalf("after %v still not: %s\n%s\nThe page says:\n%s", patience, what, expression, tail(eval[string](p, "document.body.innerText"), 60))
 		}

@@ -204,3 +204,11 @@ func dashboardGap(t *testing.T, c *chromium) {
 		t.Errorf("%d connections, want two", n)
 	}
 }
+
+// dashboardAnew: what waits for a fact goes on with the new page when the old one goes under its question.
+func dashboardAnew(t *testing.T, c *chromium) {
+	f := newFeigned(t, small)
+	p := c.open(t, f.address(), screen{}).live()
+	p.do(`window.old = true; setTimeout(() => location.reload(), 100)`)
+	p.await("the new page is there", `window.old ? new Promise(() => {}) : document.querySelector("#queue .open")`)
+}

@@ -14,6 +14,7 @@ func TestDashboard(t *testing.T) {
 		{"with the view token", dashboardViewToken},
 		{"comes back after the edge was killed", dashboardReconnects},
 		{"begins anew after a gap", dashboardGap},
+		{"loaded anew in the middle of a question", dashboardAnew},
 		{"hostile names", dashboardHostile},
 		{"thousands of rows", dashboardScale},
 		{"keyboard only", dashboardKeyboard},
