@@ -25,7 +25,8 @@ func newTracer(c *configs.Self, version string, log *slog.Logger) (*spans.Tracer
 		return nil, nil
 	}
 	tracer, err := spans.New(spans.Options{
-		Endpoint: t.Endpoint, Protocol: t.Protocol, Headers: t.RevealHeaders(), CA: t.CA, Ratio: t.SampleRatio,
+		Endpoint: t.Endpoint, Protocol: t.Protocol, Headers: t.RevealHeaders(), CA: t.CA,
+		Ratio: t.SampleRatio, AskedPerSecond: t.ClientSampledPerSecond,
 		Service: cmp.Or(t.ServiceName, "iop-edge"), Instance: c.ID, Version: version, Logger: log,
 	})
 	if err != nil {

@@ -23,7 +23,8 @@ func newTracer(c *configs.NodeSelf, version string, log *slog.Logger) (*spans.Tr
 		return nil, nil
 	}
 	tracer, err := spans.New(spans.Options{
-		Endpoint: t.Endpoint, Protocol: t.Protocol, Headers: t.RevealHeaders(), CA: t.CA, Ratio: t.SampleRatio,
+		Endpoint: t.Endpoint, Protocol: t.Protocol, Headers: t.RevealHeaders(), CA: t.CA,
+		Ratio: t.SampleRatio, AskedPerSecond: t.ClientSampledPerSecond,
 		Service: cmp.Or(t.ServiceName, "iop-node"), Instance: c.ID, Version: version, Logger: log,
 	})
 	if err != nil {
@@ -56,10 +57,14 @@ func (h *hands) startTrace(r *edgelink.Run) (t traced) {
 		t.passOn = r.Trace
 		return t
 	}
-	if spans.StateOf(r.Trace, r.Header["Tracestate"]) == nil {
+	parent, start := r.Trace, h.tracer.Follow
+	if parent == "" { // the edge has no traces: what there is, is the client's
+		parent, start = r.Header.Get("Traceparent"), h.tracer.Start
+	}
+	if spans.StateOf(parent, r.Header["Tracestate"]) == nil {
 		delete(r.Header, "Tracestate")
 	}
-	t.node, t.passOn = h.tracer.Start("node", spans.Server, t.began, r.Trace, r.Header["Tracestate"])
+	t.node, t.passOn = start("node", spans.Server, t.began, parent, r.Header["Tracestate"])
 	if t.node.Recording() {
 		t.node.Set(
 			spans.Text("iop.request", r.Request), spans.Text("iop.provider", r.Provider), spans.Text("iop.adapter", r.Adapter),

@@ -72,8 +72,8 @@ func TestSpansArrive(t *testing.T) {
 		c := collector(t, protocol)
 		tr := tracer(t, spans.Options{Endpoint: c.URL, Protocol: protocol, Headers: map[string]string{"authorization": "Bearer k"}})
 		began := time.Unix(1_700_000_000, 5)
-		root, passOn := tr.Start("root", spans.Server, began, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", []string{"a=1", "b=2"})
-		if passOn != "" || root.TraceID() != "0af7651916cd43dd8448eb211c80319c" {
+		root, passOn := tr.Start("root", spans.Server, began, asking, []string{"a=1", "b=2"})
+		if passOn != "" || root.TraceID() != askingTrace {
 			t.Fatalf("passed on %q, trace %s", passOn, root.TraceID())
 		}
 		child := root.Child("child", spans.Client, began.Add(time.Second), spans.Int("n", 7), spans.Text("long", strings.Repeat("x", 1000)))
@@ -198,22 +198,65 @@ func TestWhatIsRecorded(t *testing.T) {
 	if kept < 800 || kept > 1200 {
 		t.Errorf("%d of 4000 are recorded", kept)
 	}
-	never := tracer(t, spans.Options{Endpoint: c.URL, Protocol: spans.ProtocolGRPC, Ratio: -1})
-	for _, k := range []struct {
-		parent string
-		want   bool
-		passOn string
-	}{
-		{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", true, ""},
-		{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", false, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"},
-	} {
-		s, passOn := never.Start("a", spans.Server, time.Now(), k.parent, nil)
-		if s.Recording() != k.want || passOn != k.passOn {
-			t.Errorf("%s: recorded %v, passed on %q", k.parent, s.Recording(), passOn)
-		}
+	never := tracer(t, spans.Options{Endpoint: c.URL, Protocol: spans.ProtocolGRPC, Ratio: -1, AskedPerSecond: 1})
+	if s, passOn := never.Start("a", spans.Server, time.Now(), refusing, nil); s.Recording() || passOn != refusing {
+		t.Errorf("who does not want to be recorded: %v, passed on %q", s.Recording(), passOn)
+	}
+	if s, passOn := never.Start("a", spans.Server, time.Now(), asking, nil); s.TraceID() != askingTrace || passOn != "" {
+		t.Errorf("who asks to be recorded: trace %q, passed on %q", s.TraceID(), passOn)
 	}
 	if s, _ := never.Start("a", spans.Server, time.Now(), "", nil); s.Recording() {
 		t.Error("a ratio of 0 records")
+	}
+}
+
+const (
+	askingTrace = "0af7651916cd43dd8448eb211c80319c"
+	asking      = "00-" + askingTrace + "-b7ad6b7169203331-01"
+	refusing    = "00-" + askingTrace + "-b7ad6b7169203331-00"
+)
+
+// Clients that ask to be recorded, all of them, get no more than the allowance. The trace goes on, under another span's id,
+// and says that it is not recorded; what one of our own processes has decided is followed.
+func TestClientsThatAskToBeRecorded(t *testing.T) {
+	c := collector(t, "grpc")
+	tr := tracer(t, spans.Options{Endpoint: c.URL, Protocol: spans.ProtocolGRPC, Ratio: -1, AskedPerSecond: 3})
+	at, recorded := time.Now(), 0
+	for range 100 {
+		s, passOn := tr.Start("a", spans.Server, at, asking, nil)
+		if s.Recording() {
+			recorded++
+			continue
+		}
+		if p, ok := spans.Parse(passOn); !ok || p.Sampled() || !strings.Contains(passOn, askingTrace) || strings.Contains(passOn, "b7ad6b7169203331") {
+			t.Fatalf("not recorded, and passed on as %q", passOn)
+		}
+	}
+	if recorded != 3 {
+		t.Errorf("%d are recorded, want the 3 of a second", recorded)
+	}
+	for range 10 {
+		if s, _ := tr.Follow("node", spans.Server, at, asking, nil); s.TraceID() != askingTrace {
+			t.Fatal("what was decided before is not followed")
+		}
+	}
+	if s, passOn := tr.Follow("node", spans.Server, at, refusing, nil); s.Recording() || passOn != refusing {
+		t.Errorf("decided not to be recorded: %v, passed on %q", s.Recording(), passOn)
+	}
+}
+
+// The ratio decides about those that the allowance has nothing for, and not by ids that they may have picked.
+func TestAskingDoesNotTakeFromTheRatio(t *testing.T) {
+	c := collector(t, "grpc")
+	tr := tracer(t, spans.Options{Endpoint: c.URL, Protocol: spans.ProtocolGRPC, Ratio: 0.25, QueueMax: 1})
+	recorded := 0
+	for range 4000 {
+		if s, _ := tr.Start("a", spans.Server, time.Now(), "00-00000000000000010000000000000001-b7ad6b7169203331-01", nil); s.Recording() {
+			recorded++
+		}
+	}
+	if recorded < 800 || recorded > 1200 {
+		t.Errorf("%d of 4000 are recorded", recorded)
 	}
 }
 

@@ -21,7 +21,7 @@ type Exchange struct {
 	Body    []byte
 	// Deadline of the backend call; zero = none. It travels as what is left of it, so clocks may differ.
 	Deadline time.Time
-	Trace    string // W3C traceparent, or empty
+	Trace    string // W3C traceparent, as the edge decided; empty: it has no traces, and a client's own is in Header
 	Request  string // the request's id as its client knows it, for logs here and at the node
 }
 

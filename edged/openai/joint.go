@@ -57,7 +57,7 @@ type Exchange struct {
 	Header   http.Header
 	Body     []byte
 	Deadline time.Time
-	Trace    string // W3C traceparent, or empty
+	Trace    string // W3C traceparent, as the edge decided; empty: it has no traces, and a client's own is in Header
 	Request  string // the id that the client knows, for logs
 }
 

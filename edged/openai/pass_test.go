@@ -33,7 +33,7 @@ func TestPassesARequestThrough(t *testing.T) {
 	if want := strings.Replace(body, `"model" : "ornith:35b"`, `"model" : "served/ornith:35b"`, 1); string(x.Body) != want {
 		t.Errorf("the backend got %s", x.Body)
 	}
-	if x.Path != "/v1/chat/completions?a=%2Fb&c=1" || x.Method != "POST" || x.Adapter != "a1" || x.Trace != "00-ab-cd-01" {
+	if x.Path != "/v1/chat/completions?a=%2Fb&c=1" || x.Method != "POST" || x.Adapter != "a1" || x.Trace != "" || x.Header.Get("Traceparent") != "00-ab-cd-01" {
 		t.Errorf("%+v", x)
 	}
 	for _, gone := range []string{"Authorization", "X-Api-Key", "Connection", "X-Hop", "Te", "Accept-Encoding", "Content-Length", "Keep-Alive"} {

@@ -37,11 +37,10 @@ type Place struct {
 // startTrace begins the request's trace, if it is to be recorded.
 func (x *exchange) startTrace(h http.Header) {
 	t := &x.trace
-	parent := first(h["Traceparent"])
-	if x.s.o.Tracer == nil {
-		t.passOn = parent
+	if x.s.o.Tracer == nil { // what the client sent travels with his headers, as his word and not as ours
 		return
 	}
+	parent := first(h["Traceparent"])
 	if spans.StateOf(parent, h["Tracestate"]) == nil {
 		delete(h, "Tracestate")
 	}

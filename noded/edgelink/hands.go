@@ -29,7 +29,7 @@ type Run struct {
 	Header                 http.Header
 	Body                   []byte
 	Deadline               time.Time // by this node's clock; zero = none
-	Trace                  string    // W3C traceparent, or empty
+	Trace                  string    // W3C traceparent, as the edge decided; empty: it has no traces, and a client's own is in Header
 	Request                string    // the request's id as its client knows it, for logs
 }
 

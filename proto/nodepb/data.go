@@ -24,7 +24,7 @@ const (
 	HeaderServed     = "Iop-Served"
 	HeaderRevision   = "Iop-Revision"   // of the configuration that the run needs; absent = any
 	HeaderTimeoutMS  = "Iop-Timeout-Ms" // what is left of the deadline; absent = none
-	HeaderTrace      = "Iop-Trace"      // W3C traceparent; a tracestate travels as the client's own field
+	HeaderTrace      = "Iop-Trace"      // W3C traceparent, as the edge decided; a tracestate travels as the client's own field
 	HeaderRequest    = "Iop-Request"    // the request's id as its client knows it, for logs
 
 	// Of an answer:

@@ -24,6 +24,8 @@ type Options struct {
 	Headers  map[string]string // sent with each export; their values are secrets
 	CA       string            // a PEM file with the authorities of the collector's certificate; "" = the system's
 	Ratio    float64           // of the requests that bring no decision with them, from 0 to 1
+	// AskedPerSecond bounds how many requests a second are recorded because their client asks for it, beside those of Ratio.
+	AskedPerSecond int
 
 	Service  string // service.name
 	Instance string // service.instance.id
@@ -56,6 +58,7 @@ type Tracer struct {
 	tracer    trace.Tracer
 	queue     *queue
 	threshold uint64 // a trace is recorded if the low 63 bits of its id are below
+	asked     *allowance
 }
 
 // New builds a tracer; nothing is dialled before the first span. The error is about the options.
@@ -86,7 +89,7 @@ func New(o Options) (*Tracer, error) {
 			attribute.String("service.version", o.Version),
 		)),
 	)
-	return &Tracer{provider: p, tracer: p.Tracer("iop"), queue: q, threshold: thresholdOf(o.Ratio)}, nil
+	return &Tracer{provider: p, tracer: p.Tracer("iop"), queue: q, threshold: thresholdOf(o.Ratio), asked: newAllowance(o.AskedPerSecond)}, nil
 }
 
 func orSpan(d *time.Duration, def time.Duration) {
@@ -111,32 +114,49 @@ func (t *Tracer) keeps(id [16]byte) bool {
 	return binary.BigEndian.Uint64(id[8:])>>1 < t.threshold
 }
 
-// Start begins the first span of a request in this process. parent is the traceparent that came and state the
-// tracestate; what is recorded is the caller's decision, or that of the ratio if he says nothing. A request that is not
-// recorded gets the zero Span, and what to pass on: the caller's own traceparent, or one that says so.
+// Start begins the first span of a client's request in this process. parent is the traceparent that he sent and state the
+// tracestate. That he does not want it recorded is followed; that he does, as far as the allowance goes, and else the ratio
+// decides as if he had said nothing: he may be anybody. His trace goes on in any case. A request that is not recorded gets
+// the zero Span, and what to pass on: a traceparent that says so.
 func (t *Tracer) Start(name string, k Kind, at time.Time, parent string, state []string) (s Span, passOn string) {
 	if t == nil {
 		return Span{}, parent
 	}
 	came, ok := Parse(parent)
-	if ok && !came.Sampled() {
+	switch {
+	case !ok:
+		return t.startNew(name, k, at)
+	case !came.Sampled():
 		return Span{}, parent
+	case t.keeps(newTraceID()) || t.asked.take(at): // not by his id: he may have picked it
+		return t.within(came, name, k, at, state), ""
 	}
-	ctx := context.Background()
-	if !ok {
-		id := newTraceID()
-		if !t.keeps(id) {
-			return Span{}, Context{Trace: id, Span: newSpanID()}.String()
-		}
-		ctx = context.WithValue(ctx, traceKey{}, id)
-	} else {
-		ctx = trace.ContextWithRemoteSpanContext(ctx, remote(came, state))
-	}
-	return t.begin(ctx, name, k, at), ""
+	return Span{}, Context{Trace: came.Trace, Span: newSpanID()}.String() // W3C: who changes the flag names himself
 }
 
-// StartLinked begins a new trace that came of another one, which has ended or goes on elsewhere. What is recorded is
-// decided as for Start.
+// Follow is Start for a decision of ours: another process has decided about the request whose parent this is.
+func (t *Tracer) Follow(name string, k Kind, at time.Time, parent string, state []string) (s Span, passOn string) {
+	came, ok := Parse(parent)
+	if t == nil || !ok || !came.Sampled() {
+		return t.Start(name, k, at, parent, state)
+	}
+	return t.within(came, name, k, at, state), ""
+}
+
+func (t *Tracer) startNew(name string, k Kind, at time.Time) (Span, string) {
+	id := newTraceID()
+	if !t.keeps(id) {
+		return Span{}, Context{Trace: id, Span: newSpanID()}.String()
+	}
+	return t.begin(context.WithValue(context.Background(), traceKey{}, id), name, k, at), ""
+}
+
+func (t *Tracer) within(came Context, name string, k Kind, at time.Time, state []string) Span {
+	return t.begin(trace.ContextWithRemoteSpanContext(context.Background(), remote(came, state)), name, k, at)
+}
+
+// StartLinked begins a new trace that came of another one of ours, which has ended or goes on elsewhere. What was decided of
+// that holds for this.
 func (t *Tracer) StartLinked(name string, k Kind, at time.Time, cause string) (s Span, passOn string) {
 	came, ok := Parse(cause)
 	if t == nil || !ok {
