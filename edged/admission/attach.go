@@ -71,16 +71,20 @@ func (p parked) compare(o parked) int {
 }
 
 // homeless parks those that wait, to be admitted again: their session has ended, and the machine keeps their places for
-// whoever asks for them by their names. Who is leaving has a Cancel under way instead; who was turned away is left to his
-// client.
+// whoever asks for them by their names. Who is leaving has a Cancel under way instead, and what is told of his name from now
+// on is for whoever came with it after him; who was turned away is left to his client.
 func (a *Admission) homeless() {
 	for _, t := range a.all() {
 		t.mu.Lock()
 		lost := t.phase == waiting && !t.gone
+		leaving := t.gone && !t.turned
 		if lost {
 			t.phase = asking
 		}
 		t.mu.Unlock()
+		if leaving {
+			a.leave(t)
+		}
 		if !lost {
 			continue
 		}

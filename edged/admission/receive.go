@@ -96,18 +96,12 @@ func (r *canceled) Receive(o fsm.Outcome, err error) {
 	t := (*ticket)(r)
 	err = t.a.problem(o, err)
 	if errors.Is(err, ErrSessionEnded) {
-		t.renew(toCancel)
+		t.a.detach(t.at[toCancel])
+		t.recancel()
 		return
 	}
 	if passing(err) {
-		t.again(func() {
-			t.mu.Lock()
-			still := t.phase == waiting
-			t.mu.Unlock()
-			if still {
-				t.propose(toCancel)
-			}
-		})
+		t.again(t.recancel)
 		return
 	}
 	t.mu.Lock()
@@ -123,6 +117,29 @@ func (r *canceled) Receive(o fsm.Outcome, err error) {
 	default: // removed, or nothing is left to be removed
 		t.finish(err)
 	}
+}
+
+// recancel proposes the Cancel once more, unless the place is another's by now: its session has ended, and somebody came
+// again with the same name. The place is his, or soon will be, and he would be canceled in it.
+func (t *ticket) recancel() {
+	t.mu.Lock()
+	still := t.phase == waiting
+	t.canceling = still
+	t.mu.Unlock()
+	switch {
+	case !still: // a grant or an end overtook it
+	case t.at[toCancel].over.Load() && t.a.others(t.admit.Request):
+		t.finish(nil)
+	default:
+		t.propose(toCancel)
+	}
+}
+
+// others tells whether more than one request with a name has not come to its end here.
+func (a *Admission) others(id fsm.RequestID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.live[id] > 1
 }
 
 // mistaken has a request admitted anew that a Cancel removed in the place of an earlier one with its id: that one had
