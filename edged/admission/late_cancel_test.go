@@ -41,7 +41,7 @@ func lateCancel(t *testing.T, runs bool) {
 		go func() {
 			second <- w.adm.Run(context.Background(), req("b"), &client{dispatch: func(context.Context, fsm.Grant) (fsm.Reason, bool) {
 				time.Sleep(time.Second)
-				w.do(func() { held = int(w.machine.Load().InFlight) })
+				w.do(func() { held = w.machine.Load().InFlight })
 				return fsm.ReasonDone, false
 			}})
 		}()
