@@ -18,13 +18,7 @@ func tracePlain(t *testing.T) {
 	w := newWorld(t, l)
 	h, trace := c.parent()
 	a := w.want(200, ask{tag: "plain", header: h, token: "alices-token"})
-	by := c.wantTree(trace, `
-POST /v1/chat/completions ok
-  admit granted
-  dispatch p1
-    node
-      backend
-`)
+	by := c.wantTree(trace, straight)
 	inOrder(t, by, "admit", "dispatch")
 	root, bs := by[chatRoot], by["backend"]
 	if root.Parent != "b7ad6b7169203331" || root.State != "vendor=1" || root.Kind != "server" || root.Service != "iop-edge" || root.Instance != "edge-1" ||

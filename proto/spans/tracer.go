@@ -24,7 +24,8 @@ type Options struct {
 	Headers  map[string]string // sent with each export; their values are secrets
 	CA       string            // a PEM file with the authorities of the collector's certificate; "" = the system's
 	Ratio    float64           // of the requests that bring no decision with them, from 0 to 1
-	// AskedPerSecond bounds how many requests a second are recorded because their client asks for it, beside those of Ratio.
+	// AskedPerSecond bounds how many requests a second are recorded because their client asks for it, beside those of Ratio;
+	// 0 or less = none.
 	AskedPerSecond int
 
 	Service  string // service.name
