@@ -34,9 +34,13 @@ func act(script []string) int {
 	return 0
 }
 
+// leavePID leaves the file whole or not at all: who sees its name reads it at once.
 func leavePID() {
 	if dir := os.Getenv(pidsVar); dir != "" {
-		_ = os.WriteFile(filepath.Join(dir, strconv.Itoa(os.Getpid())), []byte(strconv.Itoa(os.Getppid())), 0o600)
+		path := filepath.Join(dir, strconv.Itoa(os.Getpid()))
+		if os.WriteFile(path+".new", []byte(strconv.Itoa(os.Getppid())), 0o600) == nil {
+			_ = os.Rename(path+".new", path)
+		}
 	}
 }
 
